@@ -1,0 +1,175 @@
+#include <jitsmith/cache/store.hpp>
+
+#include <jitsmith/cache/names.hpp>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace jitsmith {
+namespace {
+
+// Marking an entry as used costs a write of its inode; trimming by age needs no finer grain.
+constexpr std::chrono::hours k_touch_interval{1};
+
+bool is_same_file(const struct ::stat& a, const struct ::stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+// What opening a symbolic link with O_NOFOLLOW gives, or a file in the place of a folder.
+bool is_planted(int error) {
+  return error == ELOOP || error == ENOTDIR;
+}
+
+}  // namespace
+
+Store::Store(const Context& context, Descriptor entries) : context_(context), entries_(std::move(entries)) {}
+
+std::optional<Entry> Store::get(std::string_view key_text, const Digest& digest) {
+  if (is_known_bad(digest)) {
+    context_.counters.add(&CacheStats::known_bad);
+    return std::nullopt;
+  }
+  const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::fail);
+  if (!shard.is_usable()) {
+    note_unreadable(digest, shard.error, shard.vetting);
+    return std::nullopt;
+  }
+  FileSystem& fs = context_.file_system;
+  const std::string name = entry_name(digest);
+  const PrivateFile read = read_private_file(fs, shard.directory.get(), name.c_str(), k_entry_max_bytes);
+  if (!read.is_usable()) {
+    note_unreadable(digest, read.error, read.vetting);
+    return std::nullopt;
+  }
+  Decoded decoded = decode(read.bytes);
+  if (!decoded.entry) {
+    note_undecodable(digest, shard.directory.get(), read, decoded.fault);
+    return std::nullopt;
+  }
+  if (decoded.entry->key_text != key_text) {
+    context_.counters.add(&CacheStats::mismatched);
+    tell(EventLevel::info, "cache.mismatched", fmt::format("entry {} belongs to another key", digest.hex()));
+    return std::nullopt;
+  }
+  const auto age = std::chrono::abs(context_.clock.wall() - modification_time(read.stat));
+  if (age > k_touch_interval)
+    fs.touch(read.file.get());  // fails in a read-only directory, which does no harm
+  return std::move(decoded.entry);
+}
+
+PutResult Store::put(const Entry& entry, const Digest& digest) {
+  if (writes_closed()) {
+    context_.counters.add(&CacheStats::skipped);
+    return PutResult::off;
+  }
+  if (const auto why = unfit_to_store(entry)) {
+    context_.counters.add(&CacheStats::rejected);
+    tell(EventLevel::warning, "cache.rejected",
+         fmt::format("entry {} is not stored: {}", digest.hex(), *why));
+    return PutResult::failed;
+  }
+  const auto bytes = encode(entry);
+  int error = publish(digest, bytes);
+  // The folder, or our temporary file in it, was removed under us: somebody clears the cache. Once more is
+  // enough.
+  if (error == ENOENT) error = publish(digest, bytes);
+  if (error != 0) return note_write_failure(digest, error);
+  set_known_bad(digest, false);
+  context_.counters.add(&CacheStats::written);
+  return PutResult::stored;
+}
+
+int Store::publish(const Digest& digest, std::span<const std::byte> bytes) {
+  const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::create);
+  if (shard.error != 0) return shard.error;
+  if (shard.vetting != Vetting::trusted) return ENOTDIR;  // not a folder of ours
+  return publish_private_file(context_.file_system, shard.directory.get(), entry_name(digest).c_str(), bytes);
+}
+
+bool Store::remove(const Digest& digest) {
+  const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::fail);
+  if (shard.error == ENOENT) return true;
+  if (!shard.is_usable()) return false;
+  const int result = context_.file_system.unlink_at(shard.directory.get(), entry_name(digest).c_str());
+  return result == 0 || result == -ENOENT;
+}
+
+void Store::note_unreadable(const Digest& digest, int error, Vetting vetting) {
+  if (error == ENOENT) return;  // simply not there
+  if (is_planted(error)) return note_refused(digest, describe(Vetting::wrong_type));
+  if (error == 0) return note_refused(digest, describe(vetting));
+  context_.counters.add(&CacheStats::read_failed, error);
+  tell(EventLevel::info, "cache.read_failed",
+       fmt::format("entry {} cannot be read: {}", digest.hex(), std::strerror(error)));
+}
+
+void Store::note_refused(const Digest& digest, std::string_view why) {
+  context_.counters.add(&CacheStats::refused);
+  tell(EventLevel::warning, "cache.refused",
+       fmt::format("entry {} is not trusted: it or its folder {}", digest.hex(), why));
+}
+
+void Store::note_undecodable(const Digest& digest, int shard, const PrivateFile& read, DecodeFault fault) {
+  if (!is_damage(fault)) {
+    context_.counters.add(&CacheStats::newer);
+    tell(EventLevel::info, "cache.newer", fmt::format("entry {}: {}", digest.hex(), to_string(fault)));
+    return;
+  }
+  context_.counters.add(&CacheStats::corrupt);
+  tell(EventLevel::warning, "cache.corrupt",
+       fmt::format("entry {} is damaged ({}) and will be made again", digest.hex(), to_string(fault)));
+
+  // Another process may have replaced it since: look whether it is still the file that was read. A
+  // replacement within the microseconds between these two calls is lost, which costs one compile.
+  const std::string name = entry_name(digest);
+  struct ::stat now {};
+  int result = context_.file_system.stat_at(shard, name.c_str(), now);
+  if (result == 0 && !is_same_file(now, read.stat)) return;
+  if (result == 0) result = context_.file_system.unlink_at(shard, name.c_str());
+  if (result == -ENOENT) return;
+  context_.counters.add(result == 0 ? &CacheStats::repaired : &CacheStats::repair_failed);
+  if (result != 0) set_known_bad(digest, true);
+}
+
+PutResult Store::note_write_failure(const Digest& digest, int error) {
+  if (is_planted(error)) {
+    note_refused(digest, "is a symbolic link, or not a folder that only you own and write");
+    return PutResult::failed;
+  }
+  context_.counters.add(&CacheStats::write_failed, error);
+  const bool has_closed = gate_.note_failure(error, context_.clock.steady());
+  const auto closed = writes_closed();
+  const std::string_view then = !has_closed || !closed ? ""
+                                : closed->for_good     ? "; nothing more will be stored by this process"
+                                                       : "; nothing will be stored for a minute";
+  tell(EventLevel::warning, "cache.write_failed",
+       fmt::format("entry {} was not stored: {}{}", digest.hex(), std::strerror(error), then));
+  return PutResult::failed;
+}
+
+bool Store::is_known_bad(const Digest& digest) const {
+  const std::scoped_lock lock(known_bad_mutex_);
+  return known_bad_.contains(digest);
+}
+
+void Store::set_known_bad(const Digest& digest, bool bad) {
+  const std::scoped_lock lock(known_bad_mutex_);
+  if (bad) {
+    known_bad_.insert(digest);
+  } else {
+    known_bad_.erase(digest);
+  }
+}
+
+PrivateDirectory Store::open_shard(const std::string& name, IfMissing if_missing) const {
+  return open_private_directory(context_.file_system, entries_.get(), name.c_str(), if_missing);
+}
+
+void Store::tell(EventLevel level, std::string_view what, std::string text) const {
+  if (context_.events) context_.events(Event{level, what, std::move(text)});
+}
+
+}  // namespace jitsmith

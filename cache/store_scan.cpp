@@ -1,0 +1,81 @@
+// The parts of Store that walk over all entries, for the people and programs that look after a cache.
+#include <jitsmith/cache/names.hpp>
+#include <jitsmith/cache/store.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace jitsmith {
+namespace {
+
+std::vector<std::string> sorted_names(FileSystem& fs, const PrivateDirectory& shard) {
+  std::vector<std::string> names;
+  if (shard.is_usable())
+    fs.list(shard.directory.get(), names);  // what was read before an error is still good
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string problem_of(const PrivateFile& read, const Decoded& decoded, const Digest& digest) {
+  if (read.error != 0) return std::strerror(read.error);
+  if (read.vetting != Vetting::trusted) return std::string(describe(read.vetting));
+  if (!decoded.entry) return std::string(to_string(decoded.fault));
+  if (digest_of(decoded.entry->key_text) != digest) return "stored under the name of another key";
+  return {};
+}
+
+}  // namespace
+
+void Store::list(const std::function<void(const ListedEntry&)>& visit) const {
+  FileSystem& fs = context_.file_system;
+  for (unsigned index = 0; index < k_shard_count; ++index) {
+    const std::string folder = shard_name(index);
+    const PrivateDirectory shard = open_shard(folder, IfMissing::fail);
+    for (const std::string& name : sorted_names(fs, shard)) {
+      const auto digest = parse_entry_name(name);
+      if (!digest || shard_name(*digest) != folder) continue;
+      const PrivateFile read = read_private_file(fs, shard.directory.get(), name.c_str(), k_entry_max_bytes);
+      if (read.error == ENOENT) continue;  // removed since the folder was read
+      Decoded decoded = read.is_usable() ? decode(read.bytes) : Decoded{};
+      ListedEntry listed;
+      listed.digest = *digest;
+      listed.size_bytes = static_cast<std::uint64_t>(read.stat.st_size);
+      listed.last_used = modification_time(read.stat);
+      listed.problem = problem_of(read, decoded, *digest);
+      if (listed.problem.empty()) {
+        listed.kind = decoded.entry->kind;
+        listed.key_text = std::move(decoded.entry->key_text);
+        listed.facts = std::move(decoded.entry->facts);
+      }
+      visit(listed);
+    }
+  }
+}
+
+ClearResult Store::clear() {
+  FileSystem& fs = context_.file_system;
+  ClearResult cleared;
+  for (unsigned index = 0; index < k_shard_count; ++index) {
+    const std::string folder = shard_name(index);
+    const PrivateDirectory shard = open_shard(folder, IfMissing::fail);
+    for (const std::string& name : sorted_names(fs, shard)) {
+      const auto digest = parse_entry_name(name);
+      const bool is_ours = digest ? shard_name(*digest) == folder : is_temporary_name(name);
+      if (!is_ours) continue;
+      struct ::stat stat {};
+      int result = fs.stat_at(shard.directory.get(), name.c_str(), stat);
+      if (result == 0) result = fs.unlink_at(shard.directory.get(), name.c_str());
+      if (result == 0) {
+        ++cleared.files;
+        cleared.bytes += static_cast<std::uint64_t>(stat.st_size);
+      } else if (result != -ENOENT) {
+        ++cleared.failed;
+      }
+    }
+  }
+  return cleared;
+}
+
+}  // namespace jitsmith

@@ -1,0 +1,39 @@
+#include <jitsmith/jit/key.hpp>
+
+#include <fmt/format.h>
+
+namespace jitsmith {
+namespace {
+
+std::string_view kind_name(const Value& value) {
+  constexpr std::string_view names[] = {"int", "bool", "choice", "type"};
+  return names[value.index()];
+}
+
+}  // namespace
+
+Key make_key(const KernelTemplate& kernel, const Params& params, const SpecializedSource& source, const Target& target,
+             const std::string& toolchain, const std::vector<std::string>& options) {
+  std::string text;
+  const auto field = [&text](std::string_view name, std::string_view value) {
+    text += fmt::format("{}[{}]={}\n", name, value.size(), value);
+  };
+  const auto content = [&field](std::string_view name, std::string_view bytes) {
+    field(name, fmt::format("{} {} bytes", digest_of(bytes).hex(), bytes.size()));
+  };
+
+  field("format", std::to_string(k_key_format));
+  field("template", kernel.path);
+  field("function", kernel.function);
+  for (const auto& [name, value] : params.items())
+    field("parameter." + name, fmt::format("{} {}", kind_name(value), to_string(value)));
+  content("source", source.main.text);
+  for (const SourceFile& header : source.headers) content("header." + header.path, header.text);
+  field("instantiation", source.instantiation);
+  field("target", fmt::format("{} {}", target.executor == Executor::cuda ? "cuda" : "host", target.arch));
+  for (std::size_t i = 0; i < options.size(); ++i) field(fmt::format("option.{}", i), options[i]);
+  field("toolchain", toolchain);
+  return {text, digest_of(text)};
+}
+
+}  // namespace jitsmith

@@ -1,0 +1,38 @@
+// CudaDevice: one GPU. Code is loaded with the context-free library API, so that one load serves every device of an
+// architecture, and launched with cuLaunchKernelEx.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <jitsmith/runtime/device.hpp>
+#include <jitsmith/runtime/driver.hpp>
+
+namespace jitsmith {
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice(std::shared_ptr<const Driver> driver, int ordinal);
+
+  std::shared_ptr<const LoadedKernel> load(const Binary& binary) override;
+  void prepare(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) override;
+  bool capturing(Stream stream) const override;
+
+  // These work in the device's primary context, and leave it current on a thread that had none.
+  void* allocate(std::size_t bytes) override;
+  void release(void* memory) noexcept override;
+  void copy_in(void* to, const void* from, std::size_t bytes) override;
+  void copy_out(void* to, const void* from, std::size_t bytes) override;
+  void synchronize() override;
+
+ private:
+  class InContext;
+
+  std::shared_ptr<const Driver> driver_;
+  CUdevice device_;
+};
+
+// The device of the calling thread's current context; -1 when it has none.
+int current_ordinal(const Driver& driver);
+
+}  // namespace jitsmith

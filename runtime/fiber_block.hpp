@@ -1,0 +1,85 @@
+// FiberBlock: the threads of one CUDA block as fibers, and the scheduler that runs them until all have
+// exited.
+//
+// A thread runs until it waits at a barrier or a warp operation. When what it waits for is complete, all
+// threads that wait there become ready. When no thread is ready and not all have exited, the kernel is wrong.
+// Blocks of one launch run one after another on the same fibers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <jitsmith/templates/device/host_api.h>
+#include <jitsmith/runtime/fiber.hpp>
+#include <jitsmith/runtime/launch_shape.hpp>
+#include <jitsmith/runtime/random_order.hpp>
+#include <jitsmith/runtime/shared_region.hpp>
+
+namespace jitsmith {
+
+// What kernels call; handed to each once after loading.
+const JitsmithHostApi& host_api();
+
+class FiberBlock {
+ public:
+  // All three must outlive the object, which belongs to the calling OS thread.
+  FiberBlock(const JitsmithHostKernel& kernel, const LaunchShape& shape, void* const* args);
+  ~FiberBlock();
+
+  // Runs one block to its end; `order` decides among ready threads, null means ascending. Throws
+  // HostKernelError, after which another block can be run.
+  void run(const std::array<std::uint32_t, 3>& block_index, RandomOrder* order);
+
+  struct Thread;
+
+  // What the interface to kernels offers, called on a thread's fiber.
+  void sync_block(Thread& thread, JitsmithHostSite site);
+  void exchange_warp(Thread& thread, std::uint32_t mask, const void* mine, std::uint32_t bytes, void* all,
+                     JitsmithHostSite site);
+  void* static_shared(Thread& thread, std::size_t bytes, std::size_t align);
+  void* dynamic_shared();
+  [[noreturn]] void fail(const Thread& thread, std::string_view what);
+
+ private:
+  struct Warp {
+    std::uint32_t present = 0;  // lanes that the block has
+    std::uint32_t waiting = 0;  // lanes that wait at a warp operation
+  };
+
+  static void run_thread(void* thread);
+  void start(const std::array<std::uint32_t, 3>& block_index);
+  void resume(Thread& thread);
+  void wait(Thread& thread);
+  Thread& next_ready();
+  void make_ready(std::size_t first_of_batch);
+  void complete_barrier();
+  void complete_exchange(Thread& last);
+  void report(std::string_view what);
+  void report_stall();
+  void end_waiting_threads();
+
+  const JitsmithHostKernel& kernel_;
+  const LaunchShape& shape_;
+  void* const* args_;
+  JitsmithHostThread** slot_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Warp> warps_;
+  std::vector<Thread*> ready_;  // the next to run is at the back
+
+  // Of the block that runs now.
+  RandomOrder* order_ = nullptr;
+  bool depth_first_ = true;
+  std::size_t exited_ = 0;
+  std::size_t at_barrier_ = 0;
+  bool static_shared_fixed_ = false;
+  bool dynamic_shared_fixed_ = false;
+  SharedRegion static_shared_;
+  SharedRegion dynamic_shared_;
+  std::exception_ptr error_;
+};
+
+}  // namespace jitsmith

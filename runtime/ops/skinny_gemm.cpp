@@ -1,0 +1,208 @@
+// The family's request schema, contract, and variants: which parameters may be used, which are worth trying, what they cost.
+#include <jitsmith/runtime/ops/skinny_gemm.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <jitsmith/jit/error.hpp>
+
+namespace jitsmith {
+namespace {
+
+constexpr std::int64_t k_max_m = 32;
+constexpr std::int64_t k_max_extent = std::int64_t{1} << 30;  // block and chunk numbers stay within 31 bits
+
+// The threads of a block decide the order of summation: batch-invariant requests all use this number.
+constexpr std::int64_t k_invariant_threads = 128;
+
+constexpr std::array k_formats{"bf16", "f16", "f32", "mxfp8"};
+constexpr std::array k_bias_types{"none", "bf16", "f32"};
+
+template <std::size_t Count>
+std::vector<std::string> names(const std::array<const char*, Count>& all) {
+  return {all.begin(), all.end()};
+}
+
+Schema request_schema() {
+  return Schema()
+      .integer("m", {.min = 0}, "rows of X and Y")
+      .integer("n", {.min = 0, .max = k_max_extent}, "rows of W, columns of Y")
+      .integer("k", {.min = 0, .max = k_max_extent}, "columns of X and W")
+      .type("out", {ElementType::bf16, ElementType::f32}, "type of Y and residual", ElementType::bf16)
+      .choice("bias", names(k_bias_types), "type of bias, if there is one", "none")
+      .boolean("residual", "whether a residual is added", false)
+      .boolean("aligned", "whether X, W, their row strides and K come in multiples of 16 bytes", true)
+      .boolean("batch_invariant", "whether a row must have the same bits for every M", false)
+      .choice("x_format", names(k_formats), "format of X", "bf16")
+      .choice("w_format", names(k_formats), "format of W", "bf16")
+      .rule("aligned=true needs k to be a multiple of 8, but k is {k}; set aligned=false",
+            [](const Params& p) { return !p.flag("aligned") || p.integer("k") % 8 == 0; });
+}
+
+Schema simt_schema() {
+  return Schema()
+      .integer("threads", {.min = 32, .max = 1024, .multiple_of = 32}, "threads of a block; they share K", 128)
+      .integer("tile_m", {.listed = {1, 2, 4, 8}}, "rows of Y that a block computes", 1)
+      .integer("tile_n", {.listed = {1, 2, 4, 8, 16}}, "columns of Y that a block computes", 1)
+      .integer("unroll", {.listed = {1, 2, 4, 8}}, "chunks of 8 k that a thread loads before it uses the first", 1)
+      .boolean("vector", "16-byte loads; without it, any alignment and any K", true)
+      .type("out", {ElementType::bf16, ElementType::f32}, "type of Y and residual", ElementType::bf16)
+      .rule("tile_m x tile_n is {tile_m} x {tile_n}, more than the 32 lanes that reduce it; make it 32 at most",
+            [](const Params& p) { return p.integer("tile_m") * p.integer("tile_n") <= 32; })
+      .rule("unroll x (tile_m + tile_n) = {unroll} x ({tile_m} + {tile_n}) is more than the 16 loads of 16 bytes that "
+            "registers hold; lower one",
+            [](const Params& p) { return p.integer("unroll") * (p.integer("tile_m") + p.integer("tile_n")) <= 16; })
+      .rule("unroll={unroll} has no meaning without vector loads; set it to 1",
+            [](const Params& p) { return p.flag("vector") || p.integer("unroll") == 1; });
+}
+
+Verdict contract(const Params& request, const DeviceFacts&) {
+  const auto decline = [](std::string reason) { return Verdict{Verdict::decline, std::move(reason)}; };
+  for (const char* operand : {"x_format", "w_format"})
+    if (const std::string& format = request.choice(operand); format != "bf16")
+      return decline(fmt::format("skinny_gemm serves bf16 operands, and {} is {}", operand, format));
+  const std::int64_t m = request.integer("m");
+  if (m > k_max_m) return decline(fmt::format("skinny_gemm serves m up to {}, and m is {}", k_max_m, m));
+  if (m == 0 || request.integer("n") == 0) return {Verdict::nothing_to_do, {}};
+  return {};
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The smallest tile that holds all rows in one, or the largest tile there is.
+std::int64_t tile_m_for(std::int64_t m) { return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : 8; }
+
+Params simt_params(std::int64_t threads, std::int64_t tile_m, std::int64_t tile_n, std::int64_t unroll, bool vector,
+                   ElementType out) {
+  return {{"threads", threads}, {"tile_m", tile_m}, {"tile_n", tile_n}, {"unroll", unroll}, {"vector", vector}, {"out", out}};
+}
+
+std::vector<Params> simt_candidates(const Params& request, const DeviceFacts&) {
+  const std::int64_t tile_m = tile_m_for(request.integer("m"));
+  const bool vector = request.flag("aligned");
+  std::vector<Params> candidates;
+  for (const std::int64_t threads : {64, 128, 256})
+    for (const std::int64_t tile_n : {1, 2, 4})
+      for (const std::int64_t unroll : {1, 2, 4}) {
+        if (unroll * (tile_m + tile_n) > 16 || (!vector && unroll > 1)) continue;
+        candidates.push_back(simt_params(threads, tile_m, tile_n, unroll, vector, request.type("out")));
+      }
+  return candidates;
+}
+
+std::string simt_misfit(const Params& request, const Params& params, const DeviceFacts&) {
+  if (params.type("out") != request.type("out"))
+    return fmt::format("it writes {} and {} is wanted", name_of(params.type("out")), name_of(request.type("out")));
+  if (params.flag("vector") && !request.flag("aligned")) return "its 16-byte loads need aligned=true";
+  if (request.flag("batch_invariant") && params.integer("threads") != k_invariant_threads)
+    return fmt::format("batch_invariant needs threads={}", k_invariant_threads);
+  return {};
+}
+
+LaunchShape simt_shape(const Params& request, const Params& params) {
+  const std::int64_t tiles = ceil_div(request.integer("m"), params.integer("tile_m")) *
+                             ceil_div(request.integer("n"), params.integer("tile_n"));
+  return {.grid = {static_cast<std::uint32_t>(tiles), 1, 1},
+          .block = {static_cast<std::uint32_t>(params.integer("threads")), 1, 1}};
+}
+
+// Time = what a launch costs + the slowest of memory, arithmetic and latency.
+//   memory      every byte of W once, X and Y once; at full rate only while enough loads are in flight
+//   arithmetic  one fused multiply-add a product, and the unpacking of bf16 to fp32
+//   latency     a block's loads, one batch after the other, times the waves of blocks
+double simt_cost_us(const Params& request, const Params& params, const DeviceFacts& device) {
+  constexpr double k_launch_us = 0.9;          // of a graph node that reads and writes a little
+  constexpr double k_memory_latency_us = 0.75;  // of a dependent load from memory, under load
+  constexpr double k_reduce_us = 0.35;         // the sum over a block
+  constexpr double k_threads_per_multiprocessor = 2048, k_registers_per_multiprocessor = 65536;
+  constexpr double k_lanes = 128;              // fp32 operations a cycle and multiprocessor
+
+  const auto number = [&](const char* name) { return static_cast<double>(params.integer(name)); };
+  const double m = static_cast<double>(request.integer("m")), n = static_cast<double>(request.integer("n"));
+  const double k = static_cast<double>(request.integer("k"));
+  const double threads = number("threads"), tile_m = number("tile_m"), tile_n = number("tile_n"), unroll = number("unroll");
+
+  const double blocks = std::ceil(m / tile_m) * std::ceil(n / tile_n);
+  const double registers = 24 + tile_m * tile_n + 4 * unroll * (tile_m + tile_n) + 8 * tile_m;
+  const double resident = std::max(
+      1.0, std::floor(std::min(k_threads_per_multiprocessor, k_registers_per_multiprocessor / registers) / threads));
+  const double waves = std::ceil(blocks / (resident * device.multiprocessors));
+
+  const double batches = std::ceil(std::ceil(k / 8) / (threads * unroll));
+  const double latency_us = waves * (batches * k_memory_latency_us + k_reduce_us);
+
+  const double bytes = std::ceil(m / tile_m) * n * k * 2 + m * k * 2 + m * n * static_cast<double>(size_of(request.type("out")));
+  const double running = std::min(blocks, resident * device.multiprocessors);
+  const double in_flight = running * threads * unroll * tile_n * 16;
+  const double needed = device.memory_gb_per_s * 1e3 * k_memory_latency_us;
+  const double memory_us = bytes / (device.memory_gb_per_s * 1e3) / std::min(1.0, in_flight / needed);
+
+  const double operations = n * k * std::ceil(m / tile_m) * (tile_m + 2 + 2 * tile_m / tile_n) * (params.flag("vector") ? 1 : 4);
+  const double arithmetic_us =
+      operations / (k_lanes * device.multiprocessors * device.clock_ghz * 1e3) / std::min(1.0, running / device.multiprocessors);
+
+  return k_launch_us + std::max({memory_us, arithmetic_us, latency_us});
+}
+
+Params generic_params(const Params& request) {
+  return simt_params(k_invariant_threads, tile_m_for(request.integer("m")), 4, 1, false, request.type("out"));
+}
+
+Variant simt_variant(const TemplateFiles& files) {
+  Variant simt;
+  simt.name = "simt";
+  simt.summary =
+      "Plain fp32 units. Thread t of a block owns the 8-element chunks t, t + threads, ... of K; one fp32 accumulator per "
+      "output from +0, by fmaf in increasing k; butterfly over lanes 16, 8, 4, 2, 1; warps added from 0 upwards; then bias, "
+      "then residual, then one rounding. Only `threads` enters that order.";
+  simt.kernel = {.path = "skinny_gemm/simt.cu",
+                 .source = files.text("skinny_gemm/simt.cu").value(),
+                 .function = "jitsmith::skinny_gemm_simt",
+                 .schema = simt_schema()};
+  simt.candidates = simt_candidates;
+  simt.misfit = simt_misfit;
+  simt.cost_us = simt_cost_us;
+  simt.shape = simt_shape;
+  return simt;
+}
+
+template <std::size_t Count>
+std::uint8_t index_in(const std::array<const char*, Count>& all, std::string_view name) {
+  return static_cast<std::uint8_t>(std::ranges::find(all, name) - all.begin());
+}
+
+}  // namespace
+
+std::string_view choice_name(SkinnyGemmFormat format) { return k_formats[static_cast<std::size_t>(format)]; }
+std::string_view choice_name(SkinnyGemmBiasType type) { return k_bias_types[static_cast<std::size_t>(type)]; }
+
+SkinnyGemm skinny_gemm_from(const Params& request) {
+  return {.m = request.integer("m"),
+          .n = request.integer("n"),
+          .k = request.integer("k"),
+          .out = request.type("out"),
+          .bias = SkinnyGemmBiasType{index_in(k_bias_types, request.choice("bias"))},
+          .residual = request.flag("residual"),
+          .aligned = request.flag("aligned"),
+          .batch_invariant = request.flag("batch_invariant"),
+          .x_format = SkinnyGemmFormat{index_in(k_formats, request.choice("x_format"))},
+          .w_format = SkinnyGemmFormat{index_in(k_formats, request.choice("w_format"))}};
+}
+
+Op skinny_gemm_op(const TemplateFiles& files) {
+  Op op;
+  op.name = SkinnyGemm::k_op;
+  op.summary = "Y[M,N] = X[M,K] * W[N,K]^T (+ bias[N]) (+ residual[M,N]), M up to 32; bf16 operands, fp32 sums, Y bf16 or fp32";
+  op.request = request_schema();
+  op.variants = {simt_variant(files)};
+  op.generic_variant = "simt";
+  op.generic_params = generic_params;
+  op.contract = contract;
+  op.arrays = skinny_gemm_arrays();
+  return op;
+}
+
+}  // namespace jitsmith

@@ -1,0 +1,47 @@
+// float arithmetic, rounded to nearest even and never contracted. A NaN result is 0x7FFFFFFF, as on the GPU.
+#pragma once
+
+#include "device/bits.cuh"
+
+namespace jitsmith {
+
+#if !JITSMITH_HOST
+
+JITSMITH_DEVICE float fma_rn(float a, float b, float c) {
+  return __fmaf_rn(a, b, c);
+}
+JITSMITH_DEVICE float add_rn(float a, float b) {
+  return __fadd_rn(a, b);
+}
+JITSMITH_DEVICE float mul_rn(float a, float b) {
+  return __fmul_rn(a, b);
+}
+JITSMITH_DEVICE float div_rn(float a, float b) {
+  return __fdiv_rn(a, b);
+}
+
+#else
+
+namespace host {
+// x86 and Arm keep the payload of a NaN operand; the GPU does not.
+JITSMITH_DEVICE float canonical(float value) {
+  return value == value ? value : float_from_bits(0x7fffffffu);
+}
+}  // namespace host
+
+JITSMITH_DEVICE float fma_rn(float a, float b, float c) {
+  return host::canonical(__builtin_fmaf(a, b, c));
+}
+JITSMITH_DEVICE float add_rn(float a, float b) {
+  return host::canonical(a + b);
+}
+JITSMITH_DEVICE float mul_rn(float a, float b) {
+  return host::canonical(a * b);
+}
+JITSMITH_DEVICE float div_rn(float a, float b) {
+  return host::canonical(a / b);
+}
+
+#endif
+
+}  // namespace jitsmith

@@ -1,0 +1,79 @@
+// Loads and stores. The 16-byte forms need a 16-byte aligned address; the host target checks that.
+#pragma once
+
+#include "device/prelude.cuh"
+
+namespace jitsmith {
+
+struct alignas(16) uint4x {
+  uint32 x, y, z, w;
+};
+
+// One element, any memory.
+template <class T>
+JITSMITH_DEVICE T load(const T* address) {
+  return *address;
+}
+template <class T>
+JITSMITH_DEVICE void store(T* address, T value) {
+  *address = value;
+}
+
+#if !JITSMITH_HOST
+
+// Global memory that no thread writes while the kernel runs: the read-only path.
+JITSMITH_DEVICE uint4x load16(const void* address) {
+  uint4x v;
+  asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+      : "l"(__cvta_generic_to_global(address)));
+  return v;
+}
+
+// The same for data read once, such as weights: leaves the L1 cache to others.
+JITSMITH_DEVICE uint4x load16_streaming(const void* address) {
+  uint4x v;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+      : "l"(__cvta_generic_to_global(address)));
+  return v;
+}
+
+// Shared memory.
+JITSMITH_DEVICE uint4x load16_shared(const void* address) {
+  return *static_cast<const uint4x*>(address);
+}
+
+// Any memory.
+JITSMITH_DEVICE void store16(void* address, uint4x value) {
+  *static_cast<uint4x*>(address) = value;
+}
+
+#else
+
+namespace host {
+JITSMITH_DEVICE uint4x load16_checked(const void* address, Site site) {
+  check_aligned_16(address, site);
+  uint4x value;
+  __builtin_memcpy(&value, address, sizeof value);
+  return value;
+}
+}  // namespace host
+
+JITSMITH_DEVICE uint4x load16(const void* address, host::Site site = host::here()) {
+  return host::load16_checked(address, site);
+}
+JITSMITH_DEVICE uint4x load16_streaming(const void* address, host::Site site = host::here()) {
+  return host::load16_checked(address, site);
+}
+JITSMITH_DEVICE uint4x load16_shared(const void* address, host::Site site = host::here()) {
+  return host::load16_checked(address, site);
+}
+JITSMITH_DEVICE void store16(void* address, uint4x value, host::Site site = host::here()) {
+  host::check_aligned_16(address, site);
+  __builtin_memcpy(address, &value, sizeof value);
+}
+
+#endif
+
+}  // namespace jitsmith

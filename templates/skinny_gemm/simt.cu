@@ -1,0 +1,161 @@
+// skinny_gemm on the plain floating-point units: Y[M,N] = X[M,K] * W[N,K]^T (+ bias[N]) (+ residual[M,N]), bf16 operands,
+// fp32 accumulation, one rounding at the end.
+//
+// A block computes TileM rows of TileN outputs; its threads share K. The order of every sum is fixed, so that a row has
+// the same bits whatever M it comes with (KERNELS: reduction order):
+//   1. K is cut into chunks of 8 elements. Thread t owns chunks t, t + Threads, t + 2 Threads, ...
+//   2. One fp32 accumulator per output, from +0, updated by fmaf over the elements of the owned chunks in increasing k.
+//   3. Within a warp: a butterfly over lane distances 16, 8, 4, 2, 1.
+//   4. Across warps: from warp 0 upwards.
+//   5. Then + bias, then + residual, in fp32, then the rounding to Out.
+// Only Threads enters this order. TileM, TileN, Unroll and Vector do not change a bit.
+//
+// Launch: grid x = ceil(M / TileM) * ceil(N / TileN), the row tiles of one column tile adjacent so that W is read from
+// memory once; block x = Threads. Vector: K % 8 == 0, X and W and their row strides are multiples of 16 bytes.
+#include "device/bf16.cuh"
+#include "device/launch.cuh"
+#include "device/math.cuh"
+#include "device/memory.cuh"
+#include "device/shared.cuh"
+#include "device/warp.cuh"
+#include "skinny_gemm/args.h"
+
+namespace jitsmith {
+
+inline constexpr int k_chunk = 8;  // elements of one 16-byte load
+
+JITSMITH_DEVICE void unpack(uint4x packed, float (&values)[k_chunk]) {
+  const uint32 pairs[k_chunk / 2] = {packed.x, packed.y, packed.z, packed.w};
+#pragma unroll
+  for (int i = 0; i < k_chunk / 2; ++i) {
+    values[2 * i] = float_from_bits(pairs[i] << 16);
+    values[2 * i + 1] = float_from_bits(pairs[i] & 0xffff0000u);
+  }
+}
+
+// Adds the products of this thread's chunks to `sums`, in order: 16 bytes a load, the loads of Unroll chunks issued before
+// the first is used.
+template <int Threads, int TileM, int TileN, int Unroll>
+JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM], const bf16* const (&w_rows)[TileN],
+                                         uint32 thread, uint32 k, float (&sums)[TileM * TileN]) {
+  const uint32 chunks = k / k_chunk;
+#pragma unroll 1
+  for (uint32 base = thread; base < chunks; base += Threads * Unroll) {
+    uint4x w[Unroll][TileN];
+    uint4x x[Unroll][TileM];
+#pragma unroll
+    for (int u = 0; u < Unroll; ++u) {
+      // Past the end the last chunk is loaded once more, so that no load waits for a branch, and not used.
+      const uint32 first = min(base + static_cast<uint32>(u * Threads), chunks - 1) * k_chunk;
+#pragma unroll
+      for (int j = 0; j < TileN; ++j) w[u][j] = load16_streaming(w_rows[j] + first);
+#pragma unroll
+      for (int i = 0; i < TileM; ++i) x[u][i] = load16(x_rows[i] + first);
+    }
+#pragma unroll
+    for (int u = 0; u < Unroll; ++u) {
+      if (base + static_cast<uint32>(u * Threads) >= chunks) break;
+      float xs[TileM][k_chunk];
+#pragma unroll
+      for (int i = 0; i < TileM; ++i) unpack(x[u][i], xs[i]);
+#pragma unroll
+      for (int j = 0; j < TileN; ++j) {
+        float ws[k_chunk];
+        unpack(w[u][j], ws);
+#pragma unroll
+        for (int e = 0; e < k_chunk; ++e)
+#pragma unroll
+          for (int i = 0; i < TileM; ++i) sums[i * TileN + j] = fma_rn(xs[i][e], ws[e], sums[i * TileN + j]);
+      }
+    }
+  }
+}
+
+// The same products in the same order, an element a load: any K, any alignment.
+template <int Threads, int TileM, int TileN>
+JITSMITH_DEVICE void add_products_scalar(const bf16* const (&x_rows)[TileM], const bf16* const (&w_rows)[TileN],
+                                         uint32 thread, uint32 k, float (&sums)[TileM * TileN]) {
+#pragma unroll 1
+  for (uint32 first = thread * k_chunk; first < k; first += Threads * k_chunk)
+#pragma unroll 1
+    for (uint32 e = first; e < min(first + k_chunk, k); ++e)
+#pragma unroll
+      for (int j = 0; j < TileN; ++j)
+#pragma unroll
+        for (int i = 0; i < TileM; ++i)
+          sums[i * TileN + j] = fma_rn(to_float(x_rows[i][e]), to_float(w_rows[j][e]), sums[i * TileN + j]);
+}
+
+// The butterfly sum over the 32 lanes of each of `Count` values at once: afterwards lane l has, in values[0], the sum of
+// value l / (32 / Count). Halving what a lane carries at each distance takes 31 shuffles for 32 values, not 160, and
+// every sum is still the tree 16, 8, 4, 2, 1.
+template <int Count>
+JITSMITH_DEVICE float sum_over_warp(float (&values)[Count], uint32 lane) {
+  int distance = 16;
+#pragma unroll
+  for (int count = Count; count > 1; count /= 2, distance /= 2) {
+    const bool upper = (lane & static_cast<uint32>(distance)) != 0;
+#pragma unroll
+    for (int i = 0; i < count / 2; ++i) {
+      const float kept = upper ? values[i + count / 2] : values[i];
+      const float sent = upper ? values[i] : values[i + count / 2];
+      values[i] = add_rn(kept, shuffle_xor(sent, static_cast<uint32>(distance)));
+    }
+  }
+#pragma unroll
+  for (; distance > 0; distance /= 2) values[0] = add_rn(values[0], shuffle_xor(values[0], static_cast<uint32>(distance)));
+  return values[0];
+}
+
+template <int Threads, int TileM, int TileN, int Unroll, bool Vector, class Out>
+JITSMITH_KERNEL void JITSMITH_LAUNCH_BOUNDS(Threads) skinny_gemm_simt(SkinnyGemmArgs args) {
+  constexpr int k_warps = Threads / 32;
+  constexpr int k_outputs = TileM * TileN;
+  struct Shared {
+    float partial[k_warps][k_outputs];
+  };
+  Shared& shared = block_shared<Shared>();
+
+  const int m_tiles = ceil_div(args.m, TileM);
+  const int tile = static_cast<int>(block_index_x());
+  const int n_tile = m_tiles == 1 ? tile : tile / m_tiles;
+  const int m_first = (tile - n_tile * m_tiles) * TileM;
+  const int n_first = n_tile * TileN;
+  const uint32 thread = thread_index_x();
+
+  // Tiles that reach past M or N read the last row again and drop what they computed from it.
+  const bf16* x_rows[TileM];
+  const bf16* w_rows[TileN];
+#pragma unroll
+  for (int i = 0; i < TileM; ++i)
+    x_rows[i] = static_cast<const bf16*>(args.x) + min(m_first + i, args.m - 1) * args.x_stride;
+#pragma unroll
+  for (int j = 0; j < TileN; ++j)
+    w_rows[j] = static_cast<const bf16*>(args.w) + min(n_first + j, args.n - 1) * args.w_stride;
+
+  float sums[k_outputs] = {};
+  if constexpr (Vector)
+    add_products_vector<Threads, TileM, TileN, Unroll>(x_rows, w_rows, thread, static_cast<uint32>(args.k), sums);
+  else
+    add_products_scalar<Threads, TileM, TileN>(x_rows, w_rows, thread, static_cast<uint32>(args.k), sums);
+
+  const uint32 lane = lane_index();
+  const float sum = sum_over_warp(sums, lane);
+  constexpr uint32 k_lanes_per_output = 32 / k_outputs;
+  if (lane % k_lanes_per_output == 0) shared.partial[warp_index()][lane / k_lanes_per_output] = sum;
+  sync_block();
+
+  const int m = m_first + static_cast<int>(thread) / TileN;
+  const int n = n_first + static_cast<int>(thread) % TileN;
+  if (thread >= k_outputs || m >= args.m || n >= args.n) return;
+  float y = shared.partial[0][thread];
+#pragma unroll
+  for (int warp = 1; warp < k_warps; ++warp) y = add_rn(y, shared.partial[warp][thread]);
+  if (args.bias_type == SkinnyGemmBias::bf16) y = add_rn(y, to_float(static_cast<const bf16*>(args.bias)[n]));
+  if (args.bias_type == SkinnyGemmBias::f32) y = add_rn(y, static_cast<const float*>(args.bias)[n]);
+  if (args.residual != nullptr)
+    y = add_rn(y, to_float(static_cast<const Out*>(args.residual)[m * args.residual_stride + n]));
+  static_cast<Out*>(args.y)[m * args.y_stride + n] = from_float<Out>(y);
+}
+
+}  // namespace jitsmith

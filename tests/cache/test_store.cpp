@@ -1,0 +1,689 @@
+#include "../support/faulty_file_system.hpp"
+#include "../support/temp_dir.hpp"
+#include "samples.hpp"
+
+#include <jitsmith/cache/directory.hpp>
+#include <jitsmith/cache/store.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sys/resource.h>
+#include <sys/sysmacros.h>
+
+#include <array>
+#include <limits>
+
+using namespace jitsmith;
+using namespace jitsmith::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A store over a faulty file system, in a directory of its own.
+struct Bench {
+  Bench() {
+    Directory directory = open_directory(faulty, at(root));
+    REQUIRE(directory.state.status == DirectoryStatus::usable);
+    store.emplace(Store::Context{faulty, clock, counters, events}, std::move(directory.entries));
+    faulty.forget();
+  }
+
+  PutResult put(const Entry& value) { return store->put(value, digest_of(value.key_text)); }
+  std::optional<Entry> get(const std::string& key) { return store->get(key, digest_of(key)); }
+  std::optional<Entry> get() { return get(entry.key_text); }
+  CacheStats stats() const { return counters.snapshot(); }
+  fs::path path() const { return entry_path(root, digest); }
+  fs::path shard() const { return path().parent_path(); }
+
+  TempDir temp;
+  fs::path root = temp.path() / "cache";
+  FaultyFileSystem faulty;
+  TestClock clock;
+  CacheCounters counters;
+  std::vector<std::string> told;
+  EventSink events = [this](const Event& event) {
+    told.push_back(std::string(event.what) + ": " + event.text);
+  };
+  std::optional<Store> store;
+  Entry entry = sample_entry();
+  Digest digest = digest_of(entry.key_text);
+};
+
+void set_mtime(const fs::path& path, std::chrono::system_clock::time_point when) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(when.time_since_epoch()).count();
+  const std::array<timespec, 2> times{timespec{seconds, 0}, timespec{seconds, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times.data(), AT_SYMLINK_NOFOLLOW) == 0);
+}
+
+std::chrono::seconds age_of(const fs::path& path) {
+  struct ::stat stat {};
+  REQUIRE(::stat(path.c_str(), &stat) == 0);
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now() -
+                                                          modification_time(stat));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("Store");
+
+TEST_CASE("Gives back what was put, from one private file") {
+  Bench bench;
+  CHECK_FALSE(bench.get());
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.get() == bench.entry);
+  CHECK(files_below(bench.root) == std::vector<fs::path>{bench.path()});
+  CHECK(read_bytes(bench.path()) == encode(bench.entry));
+  CHECK(bench.stats().written == 1);
+  CHECK(bench.told.empty());
+}
+
+TEST_CASE("Files and folders have exactly their modes, whatever the umask") {
+  for (const mode_t mask : {0000, 0022, 0077, 0377}) {
+    CAPTURE(mask);
+    if (mask == 0377 && !is_root()) continue;
+    Bench bench;
+    const mode_t saved = ::umask(mask);
+    CHECK(bench.put(bench.entry) == PutResult::stored);
+    ::umask(saved);
+    CHECK(mode_of(bench.path()) == 0600u);
+    CHECK(mode_of(bench.shard()) == 0700u);
+    CHECK(bench.get() == bench.entry);
+  }
+}
+
+TEST_CASE("A damaged entry is a miss, is removed, and can be put again") {
+  Bench bench;
+  const auto good = encode(bench.entry);
+  auto bad = good;
+  SUBCASE("empty, as after a power cut") {
+    bad.clear();
+  }
+  SUBCASE("prefix, as after a power cut") {
+    bad.resize(bad.size() / 2);
+  }
+  SUBCASE("zeros, as after a power cut") {
+    std::ranges::fill(bad, std::byte{0});
+  }
+  SUBCASE("one bit") {
+    bad.back() ^= std::byte{1};
+  }
+  SUBCASE("trailing garbage") {
+    bad.push_back(std::byte{'x'});
+  }
+  SUBCASE("something else") {
+    bad.assign(5000, std::byte{'#'});
+  }
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  write_bytes(bench.path(), bad);
+  CHECK_FALSE(bench.get());
+  CHECK_FALSE(fs::exists(bench.path()));
+  CHECK(bench.stats().corrupt == 1);
+  CHECK(bench.stats().repaired == 1);
+  REQUIRE(bench.told.size() == 1);
+  CHECK(bench.told[0].starts_with("cache.corrupt: "));
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.get() == bench.entry);
+}
+
+TEST_CASE("Truncated at every length it is a miss and is replaced") {
+  Bench bench;
+  const auto good = encode(bench.entry);
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    write_bytes(bench.path(), std::span(good).first(length));
+    REQUIRE_FALSE(bench.get());
+    REQUIRE(bench.put(bench.entry) == PutResult::stored);
+    REQUIRE(bench.get() == bench.entry);
+  }
+}
+
+TEST_CASE("A damaged entry that another process has replaced meanwhile is left alone") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  const auto good = encode(bench.entry);
+  write_bytes(bench.path(), std::span(good).first(80));
+  bench.faulty.before_next(Call::stat_at, [&] {
+    write_bytes(bench.shard() / "new", good);
+    ::chmod((bench.shard() / "new").c_str(), 0600);
+    fs::rename(bench.shard() / "new", bench.path());
+  });
+  CHECK_FALSE(bench.get());
+  CHECK(fs::exists(bench.path()));
+  CHECK(bench.stats().repaired == 0);
+  CHECK(bench.get() == bench.entry);
+}
+
+TEST_CASE("A damaged entry that cannot be removed is not read twice, until it is replaced") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  write_bytes(bench.path(), {});
+  bench.faulty.fail(Call::unlink, 1, EBUSY);
+  CHECK_FALSE(bench.get());
+  CHECK(bench.stats().repair_failed == 1);
+  bench.faulty.forget();
+  CHECK_FALSE(bench.get());
+  CHECK(bench.faulty.calls().empty());
+  CHECK(bench.stats().known_bad == 1);
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.get() == bench.entry);
+}
+
+TEST_CASE("An entry under another key's name is not served, and not removed") {
+  Bench bench;
+  const Entry other = sample_entry("another key");
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  REQUIRE(bench.put(other) == PutResult::stored);
+  fs::copy_file(entry_path(bench.root, digest_of(other.key_text)), bench.path(),
+                fs::copy_options::overwrite_existing);
+  CHECK_FALSE(bench.get());
+  CHECK(bench.stats().mismatched == 1);
+  CHECK(fs::exists(bench.path()));
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.get() == bench.entry);
+}
+
+TEST_CASE("Two keys at one address: the last one put is served, to its own key only") {
+  Bench bench;
+  Entry other = sample_entry("another key");
+  other.payload = elf_payload(50, 0x22);
+  const Digest address{1, 2};
+  CHECK(bench.store->put(bench.entry, address) == PutResult::stored);
+  CHECK(bench.store->get(bench.entry.key_text, address) == bench.entry);
+  CHECK_FALSE(bench.store->get(other.key_text, address));
+  CHECK_FALSE(bench.store->get(other.key_text.substr(0, 3), address));
+  CHECK(bench.store->put(other, address) == PutResult::stored);
+  CHECK(bench.store->get(other.key_text, address) == other);
+  CHECK_FALSE(bench.store->get(bench.entry.key_text, address));
+}
+
+TEST_CASE("A newer format is a miss and stays for those who know it") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  auto newer = encode(bench.entry);
+  newer[8] = std::byte{2};
+  write_bytes(bench.path(), newer);
+  CHECK_FALSE(bench.get());
+  CHECK(bench.stats().newer == 1);
+  CHECK(bench.stats().corrupt == 0);
+  CHECK(read_bytes(bench.path()) == newer);
+}
+
+TEST_CASE("Planted entries are refused: no wait, no read, no removal") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  const fs::path outside = bench.temp.path() / "outside";
+  fs::copy_file(bench.path(), outside);
+  const auto swap_for = [&](auto make) {
+    fs::remove(bench.path());
+    make();
+  };
+  SUBCASE("symbolic link") {
+    swap_for([&] { fs::create_symlink(outside, bench.path()); });
+  }
+  SUBCASE("FIFO") {
+    swap_for([&] { REQUIRE(::mkfifo(bench.path().c_str(), 0600) == 0); });
+  }
+  SUBCASE("directory") {
+    swap_for([&] { fs::create_directory(bench.path()); });
+  }
+  SUBCASE("group-writable") {
+    REQUIRE(::chmod(bench.path().c_str(), 0620) == 0);
+  }
+  SUBCASE("world-writable") {
+    REQUIRE(::chmod(bench.path().c_str(), 0602) == 0);
+  }
+  SUBCASE("huge, sparse") {
+    fs::resize_file(bench.path(), k_entry_max_bytes + 1);
+  }
+  SUBCASE("another user's, by hard link") {
+    if (!is_root()) {
+      MESSAGE("skipped: needs root");
+      return;
+    }
+    swap_for([&] {
+      REQUIRE(::chown(outside.c_str(), k_other_user, k_other_user) == 0);
+      fs::create_hard_link(outside, bench.path());
+    });
+  }
+  SUBCASE("device") {
+    if (!is_root()) {
+      MESSAGE("skipped: needs root");
+      return;
+    }
+    fs::remove(bench.path());
+    if (::mknod(bench.path().c_str(), S_IFCHR | 0600, makedev(1, 5)) != 0) {  // /dev/zero
+      MESSAGE("skipped: devices cannot be made here");
+      return;
+    }
+  }
+  bench.faulty.forget();
+  CHECK_FALSE(bench.get());
+  CHECK(bench.stats().refused == 1);
+  CHECK(bench.faulty.count(Call::read) == 0);
+  CHECK(bench.faulty.count(Call::unlink) == 0);
+  REQUIRE(bench.told.size() == 1);
+  CHECK(bench.told[0].starts_with("cache.refused: "));
+  // A put replaces it, and nothing outside is written; only a folder stays in the way.
+  const auto outside_before = read_bytes(outside);
+  const bool is_folder = fs::is_directory(fs::symlink_status(bench.path()));
+  CHECK(bench.put(bench.entry) == (is_folder ? PutResult::failed : PutResult::stored));
+  CHECK(read_bytes(outside) == outside_before);
+  CHECK(bench.get().has_value() == !is_folder);
+}
+
+TEST_CASE("A socket in the place of an entry is a miss") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  fs::remove(bench.path());
+  if (::mknod(bench.path().c_str(), S_IFSOCK | 0600, 0) != 0) return;
+  CHECK_FALSE(bench.get());
+  CHECK(bench.stats().read_failed.at(ENXIO) == 1);
+}
+
+TEST_CASE("A shard that is not ours is neither read nor written") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  const fs::path outside = bench.temp.path() / "outside";
+  SUBCASE("symbolic link") {
+    fs::rename(bench.shard(), outside);
+    fs::create_directory_symlink(outside, bench.shard());
+  }
+  SUBCASE("file") {
+    fs::rename(bench.shard(), outside);
+    write_bytes(bench.shard(), {});
+  }
+  SUBCASE("world-writable") {
+    REQUIRE(::chmod(bench.shard().c_str(), 0777) == 0);
+  }
+  SUBCASE("another user's") {
+    if (!is_root()) {
+      MESSAGE("skipped: needs root");
+      return;
+    }
+    REQUIRE(::chown(bench.shard().c_str(), k_other_user, k_other_user) == 0);
+  }
+  const auto files = files_below(bench.temp.path()).size();
+  CHECK_FALSE(bench.get());
+  CHECK(bench.put(bench.entry) == PutResult::failed);
+  CHECK(bench.stats().refused == 2);
+  CHECK(files_below(bench.temp.path()).size() == files);
+  CHECK_FALSE(bench.store->remove(bench.digest));
+  CHECK_FALSE(bench.store->writes_closed());  // one bad folder does not stop the others
+}
+
+TEST_CASE("A directory that is swapped after it was opened stays the opened one") {
+  Bench bench;
+  const fs::path moved = bench.temp.path() / "moved", trap = bench.temp.path() / "trap";
+  fs::create_directories(trap / "v1" / shard_name(bench.digest));
+  bench.faulty.before_next(Call::open, [&] {
+    fs::rename(bench.root, moved);
+    fs::create_directory_symlink(trap, bench.root);
+  });
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(fs::exists(entry_path(moved, bench.digest)));
+  CHECK(files_below(trap).empty());
+  CHECK(bench.get() == bench.entry);
+}
+
+TEST_CASE("Any read trouble is a miss that names its cause, and removes nothing") {
+  for (const int error : {EIO, ESTALE, EMFILE, ENFILE, EACCES, ENOMEM}) {
+    for (const Call call : {Call::open, Call::stat, Call::read}) {
+      for (int nth = 1; nth <= (call == Call::read ? 1 : 2); ++nth) {
+        CAPTURE(error);
+        CAPTURE(nth);
+        Bench bench;
+        REQUIRE(bench.put(bench.entry) == PutResult::stored);
+        bench.faulty.forget();
+        bench.faulty.fail(call, nth, error);
+        const int before = open_descriptors();
+        CHECK_FALSE(bench.get());
+        CHECK(open_descriptors() == before);
+        CHECK(bench.stats().read_failed == ErrorCounts{{error, 1}});
+        CHECK(bench.faulty.count(Call::unlink) == 0);
+        CHECK(bench.get() == bench.entry);
+      }
+    }
+  }
+}
+
+TEST_CASE("An entry that vanishes before, or shrinks after, it is opened is a miss") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  SUBCASE("vanishes before it is opened") {
+    bench.faulty.before_next(Call::open, [&] { fs::remove(bench.path()); });
+    CHECK_FALSE(bench.get());
+    CHECK(bench.stats().read_failed.empty());
+  }
+  SUBCASE("vanishes while it is open") {
+    bench.faulty.before_next(Call::read, [&] { fs::remove(bench.path()); });
+    CHECK(bench.get() == bench.entry);
+  }
+  SUBCASE("shrinks before it is read") {
+    bench.faulty.before_next(Call::read, [&] { fs::resize_file(bench.path(), 70); });
+    CHECK_FALSE(bench.get());
+    CHECK(bench.stats().corrupt == 1);
+  }
+}
+
+TEST_CASE("Short transfers and interruptions change nothing") {
+  Bench bench;
+  bench.faulty.transfer_at_most(7);
+  for (const Call call : {Call::open, Call::write, Call::sync, Call::close, Call::read}) {
+    bench.faulty.fail(call, 1, EINTR, 3);
+  }
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.get() == bench.entry);
+  CHECK(bench.faulty.count(Call::write) > 10);
+  CHECK(bench.faulty.count(Call::read) > 10);
+}
+
+TEST_CASE("A write that makes no progress fails instead of spinning") {
+  Bench bench;
+  bench.faulty.transfer_at_most(0);
+  CHECK(bench.put(bench.entry) == PutResult::failed);
+  CHECK(bench.stats().write_failed == ErrorCounts{{EIO, 1}});
+}
+
+TEST_CASE("Any failing call of a publish leaves no file, no descriptor, and its errno in the statistics") {
+  for (const int error :
+       {ENOSPC, EDQUOT, EIO, EFBIG, EMFILE, ENFILE, ESTALE, EXDEV, EBUSY, EROFS, EACCES, EPERM}) {
+    for (const Call call :
+         {Call::open, Call::change_mode, Call::write, Call::sync, Call::close, Call::rename}) {
+      for (const bool is_first_in_shard : {true, false}) {
+        CAPTURE(error);
+        Bench bench;
+        bench.faulty.transfer_at_most(50);  // several writes
+        if (!is_first_in_shard) fs::create_directory(bench.shard());
+        if (!is_first_in_shard) ::chmod(bench.shard().c_str(), 0700);
+        const int before = open_descriptors();
+        // The third open is that of the temporary file, when the shard has to be made; then it is the second.
+        const int nth = call == Call::open ? (is_first_in_shard ? 3 : 2) : call == Call::write ? 3 : 1;
+        bench.faulty.fail(call, call == Call::change_mode && is_first_in_shard ? 2 : nth, error);
+        CHECK(bench.put(bench.entry) == PutResult::failed);
+        CHECK(files_below(bench.root).empty());
+        CHECK(open_descriptors() == before);
+        CHECK(bench.stats().write_failed == ErrorCounts{{error, 1}});
+        CHECK_FALSE(bench.get());
+        CHECK(bench.told.size() == 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("The nth call of a publish fails, for every n: old or new state, never between") {
+  int failures = 0;
+  for (int nth = 1; nth < 40; ++nth) {
+    CAPTURE(nth);
+    Bench bench;
+    Entry newer = bench.entry;
+    newer.facts = "other facts";
+    REQUIRE(bench.put(bench.entry) == PutResult::stored);
+    bench.faulty.forget();
+    bench.faulty.fail(Call::any, nth, EIO);
+    const bool stored = bench.put(newer) == PutResult::stored;
+    bench.faulty.forget();
+    CHECK(bench.get() == (stored ? newer : bench.entry));
+    CHECK(files_below(bench.root).size() == 1);
+    if (!stored) ++failures;
+  }
+  CHECK(failures >= 8);
+}
+
+TEST_CASE("When even the cleaning up fails the put still only fails, and the leftover harms nothing") {
+  Bench bench;
+  bench.faulty.fail(Call::rename, 1, EBUSY);
+  bench.faulty.fail(Call::unlink, 1, EBUSY);
+  CHECK(bench.put(bench.entry) == PutResult::failed);
+  const auto files = files_below(bench.root);
+  REQUIRE(files.size() == 1);
+  CHECK(is_temporary_name(files[0].filename().string()));
+  CHECK_FALSE(bench.get());
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.get() == bench.entry);
+}
+
+TEST_CASE("A full disk pauses writing for a minute") {
+  for (const int error : {ENOSPC, EDQUOT}) {
+    CAPTURE(error);
+    Bench bench;
+    bench.faulty.fail(Call::write, 1, error);
+    CHECK(bench.put(bench.entry) == PutResult::failed);
+    bench.clock.advance(std::chrono::seconds(59));
+    bench.faulty.forget();
+    CHECK(bench.put(bench.entry) == PutResult::off);
+    CHECK(bench.faulty.calls().empty());
+    CHECK(bench.stats().skipped == 1);
+    CHECK(bench.store->writes_closed()->error == error);
+    bench.clock.advance(std::chrono::seconds(1));
+    CHECK(bench.put(bench.entry) == PutResult::stored);
+    CHECK_FALSE(bench.store->writes_closed());
+  }
+}
+
+TEST_CASE("A forbidden or read-only place stops writing for good, and goes on being read") {
+  for (const int error : {EROFS, EACCES, EPERM}) {
+    CAPTURE(error);
+    Bench bench;
+    REQUIRE(bench.put(bench.entry) == PutResult::stored);
+    bench.faulty.fail(Call::rename, 1, error);
+    CHECK(bench.put(bench.entry) == PutResult::failed);
+    bench.clock.advance(std::chrono::hours(1000));
+    CHECK(bench.put(bench.entry) == PutResult::off);
+    CHECK(bench.put(bench.entry) == PutResult::off);
+    CHECK(bench.get() == bench.entry);
+    CHECK(bench.told.size() == 1);  // one warning, not one a put
+  }
+}
+
+TEST_CASE("Other failures do not stop the next write") {
+  for (const int error : {EIO, ESTALE, EMFILE, ENFILE, EFBIG, EXDEV, EBUSY}) {
+    CAPTURE(error);
+    Bench bench;
+    bench.faulty.fail(Call::rename, 1, error);
+    CHECK(bench.put(bench.entry) == PutResult::failed);
+    CHECK(bench.put(bench.entry) == PutResult::stored);
+  }
+}
+
+TEST_CASE("The file size limit is respected, so that no signal is raised") {
+  SUBCASE("as the file system reports it") {
+    Bench bench;
+    bench.faulty.limit_file_size(encode(bench.entry).size() - 1);
+    CHECK(bench.put(bench.entry) == PutResult::failed);
+    CHECK(bench.stats().write_failed == ErrorCounts{{EFBIG, 1}});
+    CHECK(files_below(bench.root).empty());
+    bench.faulty.limit_file_size(encode(bench.entry).size());
+    CHECK(bench.put(bench.entry) == PutResult::stored);
+  }
+  SUBCASE("in earnest") {
+    CHECK(in_child([] {
+            Bench bench;
+            const rlimit limit{100, RLIM_INFINITY};
+            if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+            return bench.put(bench.entry) == PutResult::failed && bench.stats().write_failed.count(EFBIG) == 1
+                       ? 0
+                       : 1;
+          }) == 0);
+  }
+}
+
+TEST_CASE("Without free descriptors it is a miss and a failed put, and then works again") {
+  CHECK(in_child([] {
+          Bench bench;
+          if (bench.put(bench.entry) != PutResult::stored) return 2;
+          rlimit normal{};
+          ::getrlimit(RLIMIT_NOFILE, &normal);
+          const rlimit none{0, normal.rlim_max};
+          if (::setrlimit(RLIMIT_NOFILE, &none) != 0) return 3;
+          const bool missed = !bench.get() && bench.put(bench.entry) == PutResult::failed;
+          ::setrlimit(RLIMIT_NOFILE, &normal);
+          const bool named =
+              bench.stats().read_failed.count(EMFILE) == 1 && bench.stats().write_failed.count(EMFILE) == 1;
+          return missed && named && bench.get() == bench.entry ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE("A shard that is removed under a publish is made again, once") {
+  Bench bench;
+  bench.faulty.before_next(Call::rename, [&] { fs::remove_all(bench.shard()); });
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.get() == bench.entry);
+  bench.faulty.fail(Call::rename, 1, ENOENT, 2);
+  CHECK(bench.put(bench.entry) == PutResult::failed);
+  CHECK(bench.stats().write_failed == ErrorCounts{{ENOENT, 1}});
+  CHECK(files_below(bench.root).size() == 1);
+}
+
+TEST_CASE("The whole cache is removed under us: misses and failed puts, no more") {
+  Bench bench;
+  fs::remove_all(bench.root);
+  CHECK(bench.put(bench.entry) == PutResult::failed);
+  CHECK_FALSE(bench.get());
+  CHECK(bench.stats().write_failed == ErrorCounts{{ENOENT, 1}});
+}
+
+TEST_CASE("What was published is never looked at again") {
+  Bench bench;
+  bench.faulty.before_next(Call::rename, [&] { bench.faulty.forget(); });
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.faulty.calls() == std::vector<Call>{Call::close});  // the folder
+}
+
+TEST_CASE("The data is on the disk before the name is") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  bench.faulty.forget();
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.faulty.calls() == std::vector<Call>{Call::open, Call::stat, Call::open, Call::change_mode,
+                                                  Call::write, Call::sync, Call::close, Call::rename,
+                                                  Call::close});
+}
+
+TEST_CASE("What does not look like machine code is not stored") {
+  Bench bench;
+  SUBCASE("empty") {
+    bench.entry.payload.clear();
+  }
+  SUBCASE("text") {
+    bench.entry.payload.assign(100, std::byte{'x'});
+  }
+  SUBCASE("too large") {
+    bench.entry.payload = elf_payload(k_entry_max_bytes);
+  }
+  CHECK(bench.put(bench.entry) == PutResult::failed);
+  CHECK(bench.stats().rejected == 1);
+  CHECK(files_below(bench.root).empty());
+  CHECK(bench.faulty.calls().empty());
+}
+
+TEST_CASE("A hit marks an old entry as used, at most once an hour") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  const auto now = std::chrono::system_clock::now();
+  using std::chrono::minutes;
+  set_mtime(bench.path(), now - minutes(50));
+  CHECK(bench.get());
+  CHECK(bench.faulty.count(Call::touch) == 0);
+  for (const auto stamp : {now - minutes(70), now + minutes(70), now - std::chrono::hours(24 * 365)}) {
+    set_mtime(bench.path(), stamp);
+    CHECK(bench.get());
+    CHECK(std::chrono::abs(age_of(bench.path())) < minutes(1));
+  }
+  CHECK(bench.faulty.count(Call::touch) == 3);
+  set_mtime(bench.path(), now - minutes(70));
+  bench.faulty.fail(Call::touch, 1, EROFS);
+  CHECK(bench.get() == bench.entry);
+}
+
+TEST_CASE("Absurd modification times do no harm") {
+  Bench bench;
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  struct ::stat stat {};
+  for (const std::int64_t seconds : {std::numeric_limits<std::int64_t>::min(), std::int64_t{-1},
+                                     std::numeric_limits<std::int64_t>::max()}) {
+    stat.st_mtim.tv_sec = seconds;
+    const auto time = modification_time(stat);
+    CHECK(std::chrono::abs(std::chrono::system_clock::now() - time) > std::chrono::hours(1));
+  }
+}
+
+TEST_CASE("Remove drops one entry") {
+  Bench bench;
+  CHECK(bench.store->remove(bench.digest));  // was never there
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  CHECK(bench.store->remove(bench.digest));
+  CHECK(bench.store->remove(bench.digest));
+  CHECK_FALSE(bench.get());
+  REQUIRE(bench.put(bench.entry) == PutResult::stored);
+  bench.faulty.fail(Call::unlink, 1, EPERM);
+  CHECK_FALSE(bench.store->remove(bench.digest));
+}
+
+TEST_CASE("List shows every entry, and says what is wrong with the bad ones") {
+  Bench bench;
+  std::vector<ListedEntry> listed;
+  const auto collect = [&](const ListedEntry& item) { listed.push_back(item); };
+  bench.store->list(collect);
+  CHECK(listed.empty());
+
+  const std::string damaged = "damaged", strayed = "strayed";
+  for (const auto& key : {bench.entry.key_text, damaged, strayed})
+    REQUIRE(bench.put(sample_entry(key)) == PutResult::stored);
+  write_bytes(entry_path(bench.root, digest_of(damaged)), {});
+  fs::copy_file(bench.path(), entry_path(bench.root, digest_of(strayed)),
+                fs::copy_options::overwrite_existing);
+  write_bytes(bench.shard() / "README", {});
+  write_bytes(bench.shard() / (Digest{~bench.digest.high, 0}.hex() + ".jse"), {});  // in a shard not its own
+  const auto stats = to_string(bench.stats());
+
+  bench.store->list(collect);
+  REQUIRE(listed.size() == 3);
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    if (i > 0) CHECK(listed[i - 1].digest < listed[i].digest);
+    if (listed[i].digest == bench.digest) {
+      CHECK(listed[i].problem.empty());
+      CHECK(listed[i].key_text == bench.entry.key_text);
+      CHECK(listed[i].facts == bench.entry.facts);
+      CHECK(listed[i].kind == bench.entry.kind);
+      CHECK(listed[i].size_bytes == encode(bench.entry).size());
+    } else if (listed[i].digest == digest_of(damaged)) {
+      CHECK(listed[i].problem == "too short");
+    } else {
+      CHECK(listed[i].problem == "stored under the name of another key");
+    }
+  }
+  CHECK(to_string(bench.stats()) == stats);
+  CHECK(fs::exists(entry_path(bench.root, digest_of(damaged))));
+}
+
+TEST_CASE("Clear removes what is ours, and nothing else") {
+  Bench bench;
+  const std::array<std::string, 3> keys = {bench.entry.key_text, "b", "c"};
+  std::uint64_t bytes = 10;
+  for (const auto& key : keys) {
+    REQUIRE(bench.put(sample_entry(key)) == PutResult::stored);
+    bytes += encode(sample_entry(key)).size();
+  }
+  const std::string hex(32, '0');
+  write_bytes(bench.shard() / (".t-" + hex), std::vector<std::byte>(10));
+  const std::vector<std::string> strangers = {
+      ".nfs0001",           "x.jse",
+      hex + ".JSE",         ".t-123",
+      ".t-" + hex + ".bak", Digest{~bench.digest.high, 0}.hex() + ".jse"};
+  for (const auto& name : strangers) write_bytes(bench.shard() / name, {});
+  write_bytes(bench.root / "notes", {});
+  fs::create_directory(bench.root / "v1" / "zz");
+  write_bytes(bench.root / "v1" / "zz" / (hex + ".jse"), {});
+
+  bench.faulty.fail(Call::unlink, 1, EBUSY);
+  const ClearResult first = bench.store->clear();
+  CHECK(first.failed == 1);
+  const ClearResult second = bench.store->clear();
+  CHECK(second.failed == 0);
+  CHECK(first.files + second.files == 4);
+  CHECK(first.bytes + second.bytes == bytes);
+  CHECK(files_below(bench.root).size() == strangers.size() + 2);
+  CHECK(bench.put(bench.entry) == PutResult::stored);
+}
+
+TEST_SUITE_END();

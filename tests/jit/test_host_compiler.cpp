@@ -1,0 +1,205 @@
+#include <jitsmith/jit/host_compiler.hpp>
+
+#include <jitsmith/jit/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/host_kernel.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace jitsmith;
+using namespace jitsmith::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* k_kernel = R"(#include "device/launch.cuh"
+namespace jitsmith {
+struct Pair { int64 a; int32 b, c; };
+template <int N>
+JITSMITH_KERNEL void probe(int8 a, int16 b, int32 c, int64 d, Pair e, uint32* out) {
+  static_assert(N > 0, "N must be positive, for the sake of the test");
+  *out = static_cast<uint32>(a + b + c + d + e.a + e.b + e.c) + thread_index_x();
+}
+}
+)";
+
+bool contains(const std::string& text, const std::string& part) {
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+  return text.find(part) != std::string::npos;
+}
+
+void write_script(const std::string& path, const std::string& body) {
+  std::ofstream(path) << "#!/bin/sh\n" << body;
+  fs::permissions(path, fs::perms::owner_all);
+}
+
+// The error of a compile that must fail.
+CompileError error_of(HostCompiler& compiler, const SpecializedSource& source) {
+  try {
+    compiler.compile(source, "host");
+  } catch (const CompileError& error) {
+    return error;
+  }
+  FAIL("it compiled");
+  return {"", ""};
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("HostCompiler");
+
+TEST_CASE("Facts name the export and the size of each parameter") {
+  const Binary binary = compile_for_host(k_kernel, "jitsmith::probe<1>");
+  CHECK(binary.facts ==
+        KernelFacts{.lowered_name = "jitsmith_host_kernel", .param_bytes = {1, 2, 4, 8, 16, 8}});
+  CHECK(binary.log == "");
+  const Binary no_params =
+      compile_for_host("#include \"device/prelude.cuh\"\nvoid nothing() {}\n", "nothing");
+  CHECK(no_params.facts.param_bytes.empty());
+}
+
+TEST_CASE("Equal sources give equal bytes, wherever the temporary files lie") {
+  TempDir here;
+  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<2>", "folder/probe.cu");
+  const Binary one = HostCompiler().compile(source, "host");
+  const Binary two = HostCompiler({.temp_directory = here.path().string()}).compile(source, "host");
+  REQUIRE(one.code.size() > 0);
+  CHECK(one.code == two.code);
+}
+
+TEST_CASE("An error tells the instantiation, the options, the numbered lines and the whole log") {
+  HostCompiler compiler;
+  const CompileError error =
+      error_of(compiler, host_source(k_kernel, "jitsmith::probe<-1>", "folder/probe.cu"));
+  const std::string what = error.what();
+  contains(what, "jitsmith::probe<-1> of folder/probe.cu did not compile for the host target");
+  contains(what, "exit status 1");
+  contains(what, "-ffp-contract=off");
+  contains(what, "\n>     6 |   static_assert(N > 0, \"N must be positive, for the sake of the test\");\n");
+  contains(what, "\n      7 |   *out = ");
+  contains(error.log, "N must be positive, for the sake of the test");
+  contains(what, error.log);
+}
+
+TEST_CASE("An error in a header shows the header's lines") {
+  HostCompiler compiler;
+  SpecializedSource source = host_source("#include \"mine/x.cuh\"\n", "nothing");
+  source.headers.push_back(
+      {"mine/x.cuh", "#include \"device/prelude.cuh\"\nint twice(int x) { return y; }\n"});
+  contains(error_of(compiler, source).what(),
+           "mine/x.cuh:\n      1 | #include \"device/prelude.cuh\"\n>     2 | int twice");
+}
+
+TEST_CASE("Warnings reach the log") {
+  contains(compile_for_host("#include \"device/prelude.cuh\"\n#warning mind the gap\nvoid nothing() {}\n",
+                            "nothing")
+               .log,
+           "mind the gap");
+}
+
+TEST_CASE("A path that leaves the source folder is refused") {
+  HostCompiler compiler;
+  for (const char* path : {"", "/etc/x.cu", "../x.cu", "a/../../x.cu", "a\"b.cu", "a\nb.cu"})
+    contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>", path)).what(),
+             "is not a plain relative path");
+}
+
+TEST_CASE("A missing compiler is one sentence that names what was searched") {
+  HostCompiler compiler({.search_path = "/nowhere:/nowhere/else"});
+  const std::string what = error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what();
+  CHECK(what ==
+        "no C++ compiler for the host target: searched /nowhere:/nowhere/else for c++, g++, clang++; install "
+        "g++ or clang++, "
+        "or name the compiler in the options");
+  CHECK_THROWS_AS(compiler.identity(), CompileError);
+  HostCompiler named({.compiler = "/nowhere/cc"});
+  CHECK_THROWS_WITH_AS(named.identity(), doctest::Contains("/nowhere/cc"), CompileError);
+}
+
+TEST_CASE("Nothing is left in the temporary folder") {
+  TempDir here;
+  HostCompiler compiler({.temp_directory = here.path().string()});
+  compiler.compile(host_source(k_kernel, "jitsmith::probe<1>"), "host");
+  CHECK(fs::is_empty(here.path()));
+  error_of(compiler, host_source(k_kernel, "jitsmith::probe<0>"));
+  CHECK(fs::is_empty(here.path()));
+}
+
+TEST_CASE("A temporary folder that cannot be made is a compile error") {
+  HostCompiler compiler({.temp_directory = "/nowhere"});
+  contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(),
+           "name another one by TMPDIR");
+}
+
+TEST_CASE("Identity is the build-id, without a path, and found once") {
+  HostCompiler compiler;
+  const std::string identity = compiler.identity();
+  contains(identity, " build-id ");
+  CHECK(identity.find('/') == std::string::npos);
+  CHECK(compiler.identity() == identity);
+}
+
+TEST_CASE("A compiler without a build-id is known by its bytes") {
+  TempDir here;
+  write_script(here / "c++", "exit 1\n");
+  const HostCompilerOptions options{.search_path = here.path().string()};
+  const std::string identity = HostCompiler(options).identity();
+  CHECK(identity.starts_with("c++ xxh3 "));
+  write_script(here / "c++", "exit 2\n");
+  CHECK(HostCompiler(options).identity() != identity);
+}
+
+TEST_CASE("A compiler cache on the search path is passed over") {
+  TempDir first, second;
+  write_script(first / "ccache", "exit 1\n");
+  fs::create_symlink(first / "ccache", first / "c++");
+  write_script(second / "g++", "exit 1\n");
+  const HostCompiler compiler({.search_path = first.path().string() + ":" + second.path().string()});
+  CHECK(compiler.compiler_path() == second / "g++");
+}
+
+TEST_CASE("The compiler inherits no descriptor and no variable") {
+  TempDir here;
+  write_script(here / "c++",
+               "PATH=/usr/bin:/bin\nenv\nfor f in 3 4 5 6 7 8 9; do test -e /proc/self/fd/$f && echo open "
+               "$f\ndone\nexit 3\n");
+  setenv("CPATH", "/leaked", 1);
+  const int leak = open("/dev/null", O_RDONLY);  // without O_CLOEXEC
+  REQUIRE(leak >= 3);
+  HostCompiler compiler({.search_path = here.path().string()});
+  const CompileError error = error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>"));
+  close(leak);
+  unsetenv("CPATH");
+  contains(error.what(), "exit status 3");
+  contains(error.log, "LC_ALL=C");
+  CHECK(error.log.find("/leaked") == std::string::npos);
+  // 10 and up are the shell's own: it reads the script through one.
+  CHECK(error.log.find("open ") == std::string::npos);
+}
+
+TEST_CASE("A compiler that dies says by which signal") {
+  TempDir here;
+  write_script(here / "c++", "kill -SEGV $$\n");
+  HostCompiler compiler({.search_path = here.path().string()});
+  contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(),
+           "signal 11 (Segmentation fault)");
+}
+
+TEST_CASE("A compiler that succeeds without output is an error") {
+  TempDir here;
+  write_script(here / "c++", "exit 0\n");
+  HostCompiler compiler({.search_path = here.path().string()});
+  contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(), "exit status 0");
+  write_script(here / "c++", "echo no object > ../kernel.so\n");
+  contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(),
+           "is it an ELF64 shared object");
+}
