@@ -16,7 +16,7 @@ bool parse(std::string_view text, std::uint32_t& value) {
 bool parse_list(std::string_view text, std::vector<std::uint32_t>& values) {
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
-    if (!parse(text.substr(0, comma), values.emplace_back())) return false;
+    if (!parse(text.substr(0, comma), values.emplace_back()) || comma + 1 == text.size()) return false;
     text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
   }
   return true;

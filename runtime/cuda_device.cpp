@@ -157,6 +157,8 @@ bool CudaDevice::capturing(Stream stream) const {
   const CUresult result = driver_->stream_is_capturing(stream, &status);
   // Asked about the legacy stream while another one is being captured, the driver answers with this error.
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  // A thread without a context has no stream to capture.
+  if (result == CUDA_ERROR_INVALID_CONTEXT) return false;
   JITSMITH_DRIVER(stream_is_capturing, stream, &status);
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }

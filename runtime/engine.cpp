@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <map>
+#include <mutex>
+#include <set>
 #include <shared_mutex>
 
 #include <fmt/format.h>
@@ -73,9 +75,9 @@ struct Engine::State {
     return place == originals.end() ? nullptr : place->second;
   }
 
-  SelectionInputs selection_inputs(std::string_view op) const {
-    SelectionInputs inputs{.user_table = &user_table, .shipped_table = &shipped_table};
-    if (const auto place = forced.find(op); place != forced.end()) inputs.forced = place->second;
+  SelectionInputs selection_inputs(std::string_view op, const std::optional<ForcedChoice>& forced_now) const {
+    SelectionInputs inputs{.user_table = &user_table, .shipped_table = &shipped_table, .forced = forced_now};
+    if (const auto place = forced.find(op); !inputs.forced && place != forced.end()) inputs.forced = place->second;
     return inputs;
   }
 
@@ -123,6 +125,15 @@ struct Engine::State {
     return {device.load(fresh), fresh.facts, BinarySource::compiled};
   }
 
+  bool is_prepared(const Device& device, const LoadedKernel* kernel) {
+    const std::scoped_lock lock(prepared_mutex);
+    return prepared.contains({&device, kernel});
+  }
+  void note_prepared(const Device& device, const LoadedKernel* kernel) {
+    const std::scoped_lock lock(prepared_mutex);
+    prepared.emplace(&device, kernel);
+  }
+
   void refuse_while_forbidden(Device& device, Stream stream, const SpecializedSource& source, const Request& request) {
     const char* why = no_compile_scopes.load(std::memory_order_relaxed) > 0 ? "a NoCompileScope forbids compiling and loading"
                       : device.capturing(stream)                             ? "the stream is being captured"
@@ -149,6 +160,9 @@ struct Engine::State {
   SingleFlight<std::string, Loaded> loaded;
   SingleFlight<std::string, BinarySource> warmed;
 
+  std::mutex prepared_mutex;
+  std::set<std::pair<const Device*, const LoadedKernel*>> prepared;  // `loaded` keeps the kernels alive
+
   std::atomic<int> no_compile_scopes{0};
   std::atomic<std::uint64_t> plans{0}, compiled{0}, loaded_from_disk{0};
 };
@@ -160,7 +174,7 @@ Engine::Engine(Options options) : state_(std::make_unique<State>(std::move(optio
 Engine::~Engine() = default;
 
 // THE MAIN PATH: request -> select -> specialize -> key -> cache -> compile -> load -> (the plan's) launch.
-Plan Engine::plan_on(Device& device, const Request& request, Stream stream) {
+Plan Engine::plan_on(Device& device, const Request& request, Stream stream, const std::optional<ForcedChoice>& forced) {
   const std::shared_ptr<const Op> op = state_->find_op(request.op);
   const Target& target = device.facts().target;
   Compiler& compiler = state_->compiler_for(target);
@@ -170,7 +184,7 @@ Plan Engine::plan_on(Device& device, const Request& request, Stream stream) {
   plan->owner = op;
   plan->original = state_->find_original(op->name);
   plan->request = op->request.complete(request.params, op->name);
-  plan->selection = select(*op, plan->request, device.facts(), state_->selection_inputs(op->name));
+  plan->selection = select(*op, plan->request, device.facts(), state_->selection_inputs(op->name, forced));
   if (plan->selection.verdict.kind != Verdict::serve) return Plan(std::move(plan));
 
   const KernelTemplate& kernel = plan->selection.variant->kernel;
@@ -180,21 +194,28 @@ Plan Engine::plan_on(Device& device, const Request& request, Stream stream) {
 
   std::optional<Loaded> loaded = state_->loaded.find(key.text);
   plan->source = BinarySource::memory;
-  if (!loaded) {
+  // Another device of this architecture may have loaded it: here it still has to be prepared.
+  if (!loaded || !state_->is_prepared(device, loaded->kernel.get()))
     state_->refuse_while_forbidden(device, stream, source, request);
+  if (!loaded) {
     loaded = state_->loaded.get(key.text, [&] { return state_->build(device, source, key, request); });
     plan->source = loaded->source;
   }
   device.prepare(*loaded->kernel, plan->selection.shape.dynamic_shared_bytes);
+  state_->note_prepared(device, loaded->kernel.get());
   plan->kernel = loaded->kernel;
   plan->facts = loaded->facts;
   ++state_->plans;
   return Plan(std::move(plan));
 }
 
-Plan Engine::plan(const Request& request, Stream stream) { return plan_on(current_device(), request, stream); }
+Plan Engine::plan(const Request& request, Stream stream, const std::optional<ForcedChoice>& forced) {
+  return plan_on(current_device(), request, stream, forced);
+}
 
 Plan Engine::remember(const PlanKey& key, Plan plan) {
+  // An original kernel may still be registered for it.
+  if (!plan && plan.state().original == nullptr) return plan;
   return Plan(plans_.insert(key, plan.share()));
 }
 
@@ -205,9 +226,10 @@ void Engine::add(Op op) {
     if (!variant.shape)
       throw InvalidRequest(fmt::format("variant '{}' of op '{}' has no launch shape; give it one", variant.name, op.name));
   const std::unique_lock lock(state_->ops_mutex);
-  std::string name = op.name;
-  if (!state_->ops.emplace(std::move(name), std::make_shared<const Op>(std::move(op))).second)
+  if (state_->ops.contains(op.name))
     throw InvalidRequest(fmt::format("there is already an op '{}'; choose another name", op.name));
+  std::string name = op.name;
+  state_->ops.emplace(std::move(name), std::make_shared<const Op>(std::move(op)));
 }
 
 void Engine::set_original_kernel(std::string_view op, OriginalKernel kernel) {
@@ -216,9 +238,9 @@ void Engine::set_original_kernel(std::string_view op, OriginalKernel kernel) {
   state_->originals.insert_or_assign(std::string(op), std::make_shared<const OriginalKernel>(std::move(kernel)));
 }
 
-Selection Engine::explain(const Request& request, const DeviceFacts& device) const {
+Selection Engine::explain(const Request& request, const DeviceFacts& device, const std::optional<ForcedChoice>& forced) const {
   const std::shared_ptr<const Op> op = state_->find_op(request.op);
-  return select(*op, op->request.complete(request.params, op->name), device, state_->selection_inputs(op->name));
+  return select(*op, op->request.complete(request.params, op->name), device, state_->selection_inputs(op->name, forced));
 }
 
 BinarySource Engine::warm(const Request& request, const DeviceFacts& device) {

@@ -40,14 +40,15 @@ class Engine {
   // Selects, compiles if need be, loads, and remembers. The device is that of the calling thread's current context.
   // Throws InvalidRequest, CompileError, DriverError, NotCached (policy, NoCompileScope, or `stream` is being captured and
   // the plan is not ready). A second call with an equal request finds the plan in about 100 ns, also during capture.
-  Plan plan(const Request& request, Stream stream = nullptr);
+  // `forced` overrides selection for this call.
+  Plan plan(const Request& request, Stream stream = nullptr, const std::optional<ForcedChoice>& forced = {});
 
   template <class R>
   TypedPlan<R> plan(const R& request, Stream stream = nullptr) {
     Device& device = current_device();
     const PlanKey key = plan_key(request, &device);
     if (const auto* known = plans_.find(key)) return {Plan(*known), request};
-    return {remember(key, plan_on(device, {std::string(R::k_op), params_of(request)}, stream)), request};
+    return {remember(key, plan_on(device, {std::string(R::k_op), params_of(request)}, stream, {})), request};
   }
 
   // What plans of declined requests of op R::k_op run instead: called with the request and the arguments as given.
@@ -59,7 +60,7 @@ class Engine {
   }
 
   // The decision alone, for the current device or for the given facts. Touches no cache and compiles nothing.
-  Selection explain(const Request& request, const DeviceFacts& device) const;
+  Selection explain(const Request& request, const DeviceFacts& device, const std::optional<ForcedChoice>& forced = {}) const;
 
   // Makes sure that the cache holds what `request` needs on `device`; needs no GPU. Returns where it was or that it was
   // compiled; `none` for a request that needs no kernel.
@@ -87,7 +88,7 @@ class Engine {
   friend class NoCompileScope;
   struct State;
 
-  Plan plan_on(Device& device, const Request& request, Stream stream);
+  Plan plan_on(Device& device, const Request& request, Stream stream, const std::optional<ForcedChoice>& forced);
   Plan remember(const PlanKey& key, Plan plan);
   void set_original_kernel(std::string_view op, OriginalKernel kernel);
 

@@ -2,26 +2,24 @@
 
 #include <utility>
 
-#include <boost/context/protected_fixedsize_stack.hpp>
-
 #include <jitsmith/runtime/sanitizer_fiber.hpp>
+#include <jitsmith/runtime/stack_pool.hpp>
 
 namespace jitsmith {
 namespace {
 
-// Kernels keep tiles in local arrays, and sanitizers spread frames out. Untouched pages cost nothing.
-#if defined(JITSMITH_ASAN_FIBERS) || defined(JITSMITH_TSAN_FIBERS)
-constexpr std::size_t k_stack_bytes = 512 * 1024;
-#else
-constexpr std::size_t k_stack_bytes = 128 * 1024;
-#endif
+// Boost's form of a pool.
+struct StackAllocator {
+  StackPool* pool;
+  boost::context::stack_context allocate() { return pool->take(); }
+  void deallocate(boost::context::stack_context& stack) { pool->give_back(stack); }
+};
 
 }  // namespace
 
-Fiber::Fiber(Body body, void* argument)
+Fiber::Fiber(StackPool& pool, Body body, void* argument)
     : body_(body), argument_(argument), tsan_self_(sanitizer::create_thread()) {
-  // With a guard page: a kernel that overflows its stack faults at once.
-  boost::context::protected_fixedsize_stack allocator(k_stack_bytes);
+  StackAllocator allocator{&pool};
   const boost::context::stack_context stack = allocator.allocate();
   stack_bytes_ = stack.size;
   stack_bottom_ = static_cast<char*>(stack.sp) - stack.size;

@@ -8,12 +8,14 @@
 
 namespace jitsmith {
 
+class StackPool;
+
 class Fiber {
  public:
   using Body = void (*)(void* argument);
 
-  // `body` must not throw. Nothing runs yet.
-  Fiber(Body body, void* argument);
+  // `body` must not throw. Nothing runs yet. The pool must outlive the fiber.
+  Fiber(StackPool& pool, Body body, void* argument);
   // The body must not be suspended: it has never run or has returned.
   ~Fiber();
   Fiber(const Fiber&) = delete;

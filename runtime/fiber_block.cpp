@@ -35,7 +35,7 @@ std::string text_of(const JitsmithHostSite& site) {
 struct FiberBlock::Thread {
   enum class State { fresh, ready, at_barrier, at_warp_operation, exited };
 
-  Thread(FiberBlock& owner) : block(owner), fiber(&FiberBlock::run_thread, this) {}
+  Thread(FiberBlock& owner, StackPool& stacks) : block(owner), fiber(stacks, &FiberBlock::run_thread, this) {}
 
   FiberBlock& block;
   Fiber fiber;
@@ -52,13 +52,14 @@ struct FiberBlock::Thread {
 
 using State = FiberBlock::Thread::State;
 
-FiberBlock::FiberBlock(const JitsmithHostKernel& kernel, const LaunchShape& shape, void* const* args)
+FiberBlock::FiberBlock(StackPool& stacks, const JitsmithHostKernel& kernel, const LaunchShape& shape,
+                       void* const* args)
     : kernel_(kernel), shape_(shape), args_(args), slot_(kernel.current()) {
   const auto& extent = shape.block;
   const std::size_t count = std::size_t{extent[0]} * extent[1] * extent[2];
   warps_.resize((count + k_lanes - 1) / k_lanes);
   for (std::uint32_t linear = 0; linear < count; ++linear) {
-    Thread& thread = *threads_.emplace_back(std::make_unique<Thread>(*this));
+    Thread& thread = *threads_.emplace_back(std::make_unique<Thread>(*this, stacks));
     thread.view = {
         .thread = {linear % extent[0], linear / extent[0] % extent[1], linear / extent[0] / extent[1]},
         .block = {},

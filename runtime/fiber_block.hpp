@@ -18,6 +18,7 @@
 #include <jitsmith/runtime/launch_shape.hpp>
 #include <jitsmith/runtime/random_order.hpp>
 #include <jitsmith/runtime/shared_region.hpp>
+#include <jitsmith/runtime/stack_pool.hpp>
 
 namespace jitsmith {
 
@@ -26,8 +27,9 @@ const JitsmithHostApi& host_api();
 
 class FiberBlock {
  public:
-  // All three must outlive the object, which belongs to the calling OS thread.
-  FiberBlock(const JitsmithHostKernel& kernel, const LaunchShape& shape, void* const* args);
+  // All must outlive the object, which belongs to the calling OS thread.
+  FiberBlock(StackPool& stacks, const JitsmithHostKernel& kernel, const LaunchShape& shape,
+             void* const* args);
   ~FiberBlock();
 
   // Runs one block to its end; `order` decides among ready threads, null means ascending. Throws

@@ -52,7 +52,7 @@ class HostKernel : public LoadedKernel {
           "{}: a grid of ({}) blocks of ({}) threads cannot run; a block has 1 to {} threads "
           "and no extent is 0",
           kernel_->name, fmt::join(shape.grid, ", "), fmt::join(shape.block, ", "), k_max_block_threads));
-    FiberBlock block(*kernel_, shape, args);
+    FiberBlock block(stacks_, *kernel_, shape, args);
     RandomOrder order(seed_);
     std::vector<std::uint64_t> blocks;
     if (seed_ != 0) {
@@ -74,6 +74,7 @@ class HostKernel : public LoadedKernel {
   SharedObject object_;
   const JitsmithHostKernel* kernel_;
   std::uint64_t seed_;
+  mutable StackPool stacks_;
 };
 
 }  // namespace

@@ -66,9 +66,11 @@ Params forced_params(const Op& op, const Variant& variant, const Params& forced,
     if (candidate.variant == variant.name && candidate.why_not.empty() && agrees(candidate.params, forced))
       return candidate.params;
   Params params = forced;
-  if (op.generic_variant == variant.name)
-    for (const auto& [name, value] : op.generic_params(request).items())
+  if (op.generic_variant == variant.name) {
+    const Params generic = op.generic_params(request);
+    for (const auto& [name, value] : generic.items())
       if (params.find(name) == nullptr) params.set(name, value);
+  }
   params = variant.kernel.schema.complete(params, owner_name(op, variant));
   if (const std::string reason = misfit_of(variant, request, params, device); !reason.empty())
     throw InvalidRequest(fmt::format("{} can't be forced to {}:{} here, because {}; choose others or leave it out", op.name,

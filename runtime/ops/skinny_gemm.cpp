@@ -15,6 +15,8 @@ namespace {
 constexpr std::int64_t k_max_m = 32;
 constexpr std::int64_t k_max_extent = std::int64_t{1} << 30;  // block and chunk numbers stay within 31 bits
 
+constexpr std::int64_t k_max_blocks = 2147483647;             // grid x
+
 // The threads of a block decide the order of summation: batch-invariant requests all use this number.
 constexpr std::int64_t k_invariant_threads = 128;
 
@@ -84,13 +86,17 @@ std::vector<Params> simt_candidates(const Params& request, const DeviceFacts&) {
   const std::int64_t tile_m = tile_m_for(request.integer("m"));
   const bool vector = request.flag("aligned");
   std::vector<Params> candidates;
-  for (const std::int64_t threads : {64, 128, 256})
+  for (const std::int64_t threads : {64, 128, 256, 512})
     for (const std::int64_t tile_n : {1, 2, 4})
-      for (const std::int64_t unroll : {1, 2, 4}) {
+      for (const std::int64_t unroll : {1, 2, 4, 8}) {
         if (unroll * (tile_m + tile_n) > 16 || (!vector && unroll > 1)) continue;
         candidates.push_back(simt_params(threads, tile_m, tile_n, unroll, vector, request.type("out")));
       }
   return candidates;
+}
+
+std::int64_t simt_blocks(const Params& request, const Params& params) {
+  return ceil_div(request.integer("m"), params.integer("tile_m")) * ceil_div(request.integer("n"), params.integer("tile_n"));
 }
 
 std::string simt_misfit(const Params& request, const Params& params, const DeviceFacts&) {
@@ -99,13 +105,13 @@ std::string simt_misfit(const Params& request, const Params& params, const Devic
   if (params.flag("vector") && !request.flag("aligned")) return "its 16-byte loads need aligned=true";
   if (request.flag("batch_invariant") && params.integer("threads") != k_invariant_threads)
     return fmt::format("batch_invariant needs threads={}", k_invariant_threads);
+  if (const std::int64_t blocks = simt_blocks(request, params); blocks > k_max_blocks)
+    return fmt::format("its {} blocks are more than the {} of a launch", blocks, k_max_blocks);
   return {};
 }
 
 LaunchShape simt_shape(const Params& request, const Params& params) {
-  const std::int64_t tiles = ceil_div(request.integer("m"), params.integer("tile_m")) *
-                             ceil_div(request.integer("n"), params.integer("tile_n"));
-  return {.grid = {static_cast<std::uint32_t>(tiles), 1, 1},
+  return {.grid = {static_cast<std::uint32_t>(simt_blocks(request, params)), 1, 1},
           .block = {static_cast<std::uint32_t>(params.integer("threads")), 1, 1}};
 }
 

@@ -33,15 +33,15 @@ void check_operand(const Operand& operand, std::uintptr_t alignment) {
   if (operand.rows > 1 && operand.stride < operand.columns)
     throw InvalidRequest(fmt::format("skinny_gemm: {}_stride={} makes rows of {} elements overlap; give at least {}",
                                      operand.name, operand.stride, operand.columns, operand.columns));
-  if (alignment == 16 && operand.rows > 1 && operand.stride * operand.element_bytes % 16 != 0)
-    throw InvalidRequest(fmt::format("skinny_gemm: {}_stride={} is not a multiple of {} elements (16 bytes); pad the rows, or "
-                                     "plan with aligned=false",
-                                     operand.name, operand.stride, 16 / operand.element_bytes));
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(operand.stride, operand.rows * operand.element_bytes, &bytes) ||
       operand.begin() > UINTPTR_MAX - static_cast<std::uintptr_t>(bytes))
     throw InvalidRequest(fmt::format("skinny_gemm: {}_stride={} reaches past the address space; give a smaller stride",
                                      operand.name, operand.stride));
+  if (alignment == 16 && operand.rows > 1 && operand.stride * operand.element_bytes % 16 != 0)
+    throw InvalidRequest(fmt::format("skinny_gemm: {}_stride={} is not a multiple of {} elements (16 bytes); pad the rows, or "
+                                     "plan with aligned=false",
+                                     operand.name, operand.stride, 16 / operand.element_bytes));
 }
 
 void check_apart(const Operand& output, const Operand& input) {

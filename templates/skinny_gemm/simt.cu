@@ -45,7 +45,7 @@ JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM], con
     uint4x x[Unroll][TileM];
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
-      // Past the end the last chunk is loaded once more, so that no load waits for a branch, and not used.
+      // Past the end the last chunk is loaded once more and not used: a load behind a branch would wait for the ones before.
       const uint32 first = min(base + static_cast<uint32>(u * Threads), chunks - 1) * k_chunk;
 #pragma unroll
       for (int j = 0; j < TileN; ++j) w[u][j] = load16_streaming(w_rows[j] + first);
@@ -54,7 +54,7 @@ JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM], con
     }
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
-      if (base + static_cast<uint32>(u * Threads) >= chunks) break;
+      const bool inside = base + static_cast<uint32>(u * Threads) < chunks;
       float xs[TileM][k_chunk];
 #pragma unroll
       for (int i = 0; i < TileM; ++i) unpack(x[u][i], xs[i]);
@@ -63,9 +63,12 @@ JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM], con
         float ws[k_chunk];
         unpack(w[u][j], ws);
 #pragma unroll
-        for (int e = 0; e < k_chunk; ++e)
+        for (int i = 0; i < TileM; ++i) {
+          float sum = sums[i * TileN + j];
 #pragma unroll
-          for (int i = 0; i < TileM; ++i) sums[i * TileN + j] = fma_rn(xs[i][e], ws[e], sums[i * TileN + j]);
+          for (int e = 0; e < k_chunk; ++e) sum = fma_rn(xs[i][e], ws[e], sum);
+          sums[i * TileN + j] = inside ? sum : sums[i * TileN + j];
+        }
       }
     }
   }

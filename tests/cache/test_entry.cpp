@@ -172,6 +172,21 @@ TEST_CASE("Lying lengths are refused, also under a right checksum") {
   refused();
 }
 
+TEST_CASE("A text that is one byte longer or shorter than it says is refused") {
+  const Entry entry{EntryKind::cubin, "key", "facts", {}};
+  const auto good = encode(entry);
+  for (const std::size_t text_len_at :
+       {k_entry_header_bytes, k_entry_header_bytes + 4 + entry.key_text.size()}) {
+    for (const int change : {1, -1}) {
+      auto file = good;
+      const int length = std::to_integer<int>(file.at(text_len_at));
+      poke(file, text_len_at, static_cast<std::uint8_t>(length + change));
+      reseal(file);
+      CHECK(decode(file).fault == DecodeFault::bad_length);
+    }
+  }
+}
+
 TEST_CASE("Versions, kinds and codecs of later times are no damage") {
   auto file = encode(sample_entry());
   DecodeFault expected{};

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -190,7 +191,8 @@ TEST_CASE("Two keys at one address: the last one put is served, to its own key o
   CHECK(bench.store->put(bench.entry, address) == PutResult::stored);
   CHECK(bench.store->get(bench.entry.key_text, address) == bench.entry);
   CHECK_FALSE(bench.store->get(other.key_text, address));
-  CHECK_FALSE(bench.store->get(other.key_text.substr(0, 3), address));
+  CHECK_FALSE(bench.store->get(bench.entry.key_text.substr(0, 3), address));
+  CHECK_FALSE(bench.store->get(bench.entry.key_text + "x", address));
   CHECK(bench.store->put(other, address) == PutResult::stored);
   CHECK(bench.store->get(other.key_text, address) == other);
   CHECK_FALSE(bench.store->get(bench.entry.key_text, address));
@@ -475,6 +477,17 @@ TEST_CASE("A forbidden or read-only place stops writing for good, and goes on be
   }
 }
 
+TEST_CASE("A full disk does not shorten a stop for good") {
+  WriteGate gate;
+  const auto now = std::chrono::steady_clock::now();
+  CHECK(gate.note_failure(ENOSPC, now));
+  CHECK_FALSE(gate.note_failure(ENOSPC, now));
+  CHECK(gate.note_failure(EROFS, now));
+  CHECK_FALSE(gate.note_failure(ENOSPC, now));
+  REQUIRE(gate.closed(now + std::chrono::hours(1)));
+  CHECK(gate.closed(now)->error == EROFS);
+}
+
 TEST_CASE("Other failures do not stop the next write") {
   for (const int error : {EIO, ESTALE, EMFILE, ENFILE, EFBIG, EXDEV, EBUSY}) {
     CAPTURE(error);
@@ -498,11 +511,13 @@ TEST_CASE("The file size limit is respected, so that no signal is raised") {
   SUBCASE("in earnest") {
     CHECK(in_child([] {
             Bench bench;
-            const rlimit limit{100, RLIM_INFINITY};
-            if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
-            return bench.put(bench.entry) == PutResult::failed && bench.stats().write_failed.count(EFBIG) == 1
-                       ? 0
-                       : 1;
+            rlimit normal{};
+            ::getrlimit(RLIMIT_FSIZE, &normal);
+            const rlimit tiny{100, normal.rlim_max};
+            if (::setrlimit(RLIMIT_FSIZE, &tiny) != 0) return 2;
+            const PutResult result = bench.put(bench.entry);
+            ::setrlimit(RLIMIT_FSIZE, &normal);  // or a sanitizer that flushes output at exit is killed
+            return result == PutResult::failed && bench.stats().write_failed.count(EFBIG) == 1 ? 0 : 1;
           }) == 0);
   }
 }
@@ -654,6 +669,17 @@ TEST_CASE("List shows every entry, and says what is wrong with the bad ones") {
   }
   CHECK(to_string(bench.stats()) == stats);
   CHECK(fs::exists(entry_path(bench.root, digest_of(damaged))));
+}
+
+TEST_CASE("List goes in order of digest, also within a shard") {
+  Bench bench;
+  for (std::uint64_t low = 10; low-- > 0;) {
+    REQUIRE(bench.store->put(bench.entry, Digest{low % 2 << 63, low}) == PutResult::stored);
+  }
+  std::vector<Digest> seen;
+  bench.store->list([&](const ListedEntry& item) { seen.push_back(item.digest); });
+  CHECK(seen.size() == 10);
+  CHECK(std::ranges::is_sorted(seen));
 }
 
 TEST_CASE("Clear removes what is ours, and nothing else") {

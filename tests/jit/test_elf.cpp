@@ -104,6 +104,16 @@ TEST_SUITE("ElfView") {
     }
   }
 
+  TEST_CASE("an offset and a size whose sum wraps around are refused") {
+    std::string bytes = elf_with_sections();
+    const std::size_t data_header_at = bytes.size() - 4 * sizeof(Elf64_Shdr);
+    Elf64_Shdr header;
+    std::memcpy(&header, bytes.data() + data_header_at, sizeof(header));
+    header.sh_size = 0 - header.sh_offset + 1;
+    std::memcpy(bytes.data() + data_header_at, &header, sizeof(header));
+    CHECK_FALSE(ElfView::parse(bytes_of(bytes))->section(".data"));
+  }
+
   TEST_CASE("other files are no ELF") {
     CHECK_FALSE(ElfView::parse({}));
     CHECK_FALSE(ElfView::parse(bytes_of(std::string(200, 'x'))));

@@ -141,6 +141,7 @@ TEST_CASE("a bad line is skipped and said") {
       {with("[1, 2]", "[1, 2, 3]"), "\"m\" is [1,2,3]; a range"},
       {with("[1, 2]", "[]"), "\"m\" is []; a range"},
       {with("[1, 2]", "[1, 9223372036854775808]"), "a range is two integers"},
+      {with("2112", "9223372036854775808"), "\"n\" is 9223372036854775808; give an integer"},
       {with("[1, 2]", "1.5"), "\"m\" is 1.5; give an integer, true, false or a string"},
       {with("{\"m\": [1, 2], \"n\": 2112, \"out\": \"bf16\"}", "[1]"), "'when' is [1]; give an object"},
       {with("128", "{}"), "\"threads\" is {}; give an integer"},
@@ -173,9 +174,16 @@ TEST_CASE("a row that was not measured must say so") {
   const std::size_t from = k_row.find("\"measured\""), to = k_row.find("\"provenance\"");
   const std::string unmeasured = k_row.substr(0, from) + k_row.substr(to);
   CHECK(problem_of(unmeasured).find("the row has no 'measured'") != std::string::npos);
+  std::string other_note = unmeasured;
+  other_note.insert(other_note.find("\"device\""), R"("note": "looked fast", )");
+  CHECK(problem_of(other_note).find("the row has no 'measured'") != std::string::npos);
   std::string noted = unmeasured;
   noted.insert(noted.find("\"device\""), R"("note": "vendor table; published, not measured here", )");
   CHECK(parse_good(noted).rows().size() == 1);
+}
+
+TEST_CASE("a request and a template parameter may share a name") {
+  CHECK(parse_good(with("\"threads\": 128", "\"m\": 128")).rows().size() == 1);
 }
 
 TEST_CASE("exactly 5 % is enough") {

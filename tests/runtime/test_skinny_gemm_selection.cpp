@@ -1,0 +1,132 @@
+// What selection makes of skinny_gemm requests: no compile and no launch.
+#include <jitsmith/runtime/ops/skinny_gemm.hpp>
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/plan_table.hpp>
+#include <jitsmith/runtime/selection.hpp>
+
+#include "support/message_of.hpp"
+
+namespace jitsmith {
+namespace {
+
+using test::contains;
+using test::message_of;
+
+const Op& op() {
+  static const Op the_op = skinny_gemm_op(TemplateFiles());
+  return the_op;
+}
+
+Params complete(const SkinnyGemm& request) { return op().request.complete(params_of(request), "skinny_gemm"); }
+
+Selection selection_of(const SkinnyGemm& request, const SelectionInputs& inputs = {}) {
+  return select(op(), complete(request), device_profile("h200"), inputs);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("skinny_gemm selection");
+
+TEST_CASE("Every candidate is complete, distinct, and one that its own schema allows") {
+  for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 31, 32})
+    for (const ElementType out : {ElementType::bf16, ElementType::f32})
+      for (const bool aligned : {true, false}) {
+        const Params request = complete({.m = m, .n = 64, .k = 64, .out = out, .aligned = aligned});
+        const Variant& simt = op().variants.front();
+        std::set<std::string> seen;
+        for (const Params& candidate : simt.candidates(request, device_profile("h200"))) {
+          CHECK(simt.kernel.schema.complete(candidate, "simt") == candidate);
+          CHECK(simt.misfit(request, candidate, device_profile("h200")).empty());
+          CHECK(seen.insert(to_string(candidate)).second);
+        }
+        CHECK(seen.size() >= 9);
+        const Params generic = op().generic_params(request);
+        CHECK(simt.kernel.schema.complete(generic, "simt") == generic);
+        CHECK(simt.misfit(request, generic, device_profile("h200")).empty());
+      }
+}
+
+TEST_CASE("Batch-invariant requests only get variants with the invariant order") {
+  for (std::int64_t m = 1; m <= 32; ++m)
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{32, 5120}, {2112, 7168}, {129280, 512}, {1, 8}}) {
+      const Selection selection = selection_of({.m = m, .n = n, .k = k, .batch_invariant = true});
+      CHECK(selection.params.integer("threads") == 128);
+      for (const Candidate& candidate : selection.candidates)
+        if (candidate.params.integer("threads") != 128) CHECK(candidate.why_not == "batch_invariant needs threads=128");
+    }
+  CHECK(contains(message_of<InvalidRequest>([] {
+                   selection_of({.m = 1, .n = 8, .k = 64, .batch_invariant = true},
+                                {.forced = ForcedChoice::parse("simt:threads=64")});
+                 }),
+                 "batch_invariant needs threads=128"));
+}
+
+TEST_CASE("Operands in other formats and large M are declined, empty outputs need nothing") {
+  CHECK(selection_of({.m = 1, .n = 8, .k = 8, .x_format = SkinnyGemmFormat::f16}).verdict.reason ==
+        "skinny_gemm serves bf16 operands, and x_format is f16");
+  CHECK(selection_of({.m = 1, .n = 8, .k = 8, .w_format = SkinnyGemmFormat::mxfp8}).verdict.reason ==
+        "skinny_gemm serves bf16 operands, and w_format is mxfp8");
+  CHECK(selection_of({.m = 33, .n = 8, .k = 8}).verdict.reason == "skinny_gemm serves m up to 32, and m is 33");
+  CHECK(selection_of({.m = 0, .n = 8, .k = 8}).verdict.kind == Verdict::nothing_to_do);
+  CHECK(selection_of({.m = 8, .n = 0, .k = 8}).verdict.kind == Verdict::nothing_to_do);
+  CHECK(selection_of({.m = 8, .n = 8, .k = 0}).verdict.kind == Verdict::serve);
+}
+
+TEST_CASE("Requests that contradict themselves are refused") {
+  CHECK(message_of<InvalidRequest>([] { (void)complete({.m = 1, .n = 8, .k = 12}); }) ==
+        "skinny_gemm: aligned=true needs k to be a multiple of 8, but k is 12; set aligned=false");
+  CHECK_THROWS_AS((void)complete({.m = -1, .n = 8, .k = 8}), InvalidRequest);
+  CHECK_THROWS_AS((void)complete({.m = 1, .n = (std::int64_t{1} << 30) + 1, .k = 8}), InvalidRequest);
+  CHECK_THROWS_AS((void)complete({.m = 1, .n = 8, .k = 8, .out = ElementType::i32}), InvalidRequest);
+}
+
+TEST_CASE("160 threads can be forced, 16-byte loads of unaligned operands can't") {
+  const Selection wide = selection_of({.m = 1, .n = 32, .k = 5120}, {.forced = ForcedChoice::parse("simt:threads=160,tile_n=4,vector=true")});
+  CHECK(wide.params.integer("threads") == 160);
+  CHECK(wide.shape == LaunchShape{.grid = {8, 1, 1}, .block = {160, 1, 1}});
+  CHECK(contains(message_of<InvalidRequest>([] {
+                   selection_of({.m = 1, .n = 32, .k = 5120, .aligned = false}, {.forced = ForcedChoice::parse("simt:vector=true")});
+                 }),
+                 "its 16-byte loads need aligned=true"));
+}
+
+TEST_CASE("The grid covers every tile once, and never wraps") {
+  for (const std::int64_t m : {1, 5, 8, 9, 32})
+    for (const std::int64_t n : {std::int64_t{1}, std::int64_t{129}, std::int64_t{1} << 30}) {
+      const SkinnyGemm request{.m = m, .n = n, .k = 64};
+      const Selection selection = selection_of(request);
+      const std::int64_t tile_m = selection.params.integer("tile_m"), tile_n = selection.params.integer("tile_n");
+      const std::int64_t blocks = (m + tile_m - 1) / tile_m * ((n + tile_n - 1) / tile_n);
+      CHECK(blocks <= 2147483647);
+      CHECK(std::int64_t{selection.shape.grid[0]} == blocks);
+      CHECK(select(op(), complete(request), device_profile("h200"), {.generic_only = true}).shape.grid[0] > 0);
+    }
+  // 5 x 2^30 blocks would be a quarter of them in 32 bits.
+  CHECK(contains(message_of<InvalidRequest>([] {
+                   selection_of({.m = 5, .n = std::int64_t{1} << 30, .k = 64},
+                                {.forced = ForcedChoice::parse("simt:tile_m=1,tile_n=1,vector=true")});
+                 }),
+                 "its 5368709120 blocks are more than the 2147483647 of a launch"));
+}
+
+TEST_CASE("More memory traffic never makes the model's time shorter") {
+  const Variant& simt = op().variants.front();
+  for (const Params& candidate : simt.candidates(complete({.m = 1, .n = 64, .k = 64}), device_profile("h200"))) {
+    double before = 0;
+    for (const std::int64_t n : {64, 512, 4096, 32768, 262144}) {
+      const double cost = simt.cost_us(complete({.m = 1, .n = n, .k = 4096}), candidate, device_profile("h200"));
+      CHECK(cost >= before);
+      CHECK(cost > 0);
+      before = cost;
+    }
+  }
+}
+
+TEST_SUITE_END();
+
+}  // namespace jitsmith

@@ -1,0 +1,146 @@
+// jitsmith doctor: what was found on this machine, and what was not and why. One JSON value holds the
+// findings; the text is a rendering of it.
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <jitsmith/cache/cache.hpp>
+#include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/tuning_table.hpp>
+#include <jitsmith/tools/command.hpp>
+#include <jitsmith/tools/json.hpp>
+#include <jitsmith/tools/output.hpp>
+#include <jitsmith/tools/target_option.hpp>
+
+namespace jitsmith {
+namespace {
+
+Json gpu(const Options& options) {
+  const Gpu gpu = find_gpu(options);
+  if (!gpu.facts) return {{"found", false}, {"reason", gpu.why_not}};
+  return {{"found", true},
+          {"name", gpu.facts->name},
+          {"arch", gpu.facts->target.arch},
+          {"multiprocessors", gpu.facts->multiprocessors},
+          {"memory_gb_per_s", gpu.facts->memory_gb_per_s}};
+}
+
+Json nvrtc(const Options& options) {
+  try {
+    NvrtcCompiler compiler(options.nvrtc, options.nvrtc_options);
+    return {{"found", true},
+            {"path", compiler.library_path()},
+            {"version", compiler.version()},
+            {"archs", compiler.supported_archs()}};
+  } catch (const CompileError& error) {
+    return {{"found", false}, {"reason", error.what()}};
+  }
+}
+
+Json host_compiler(const Options& options) {
+  try {
+    HostCompiler compiler(options.host_compiler);
+    return {{"found", true}, {"path", compiler.compiler_path()}, {"identity", compiler.identity()}};
+  } catch (const CompileError& error) {
+    return {{"found", false}, {"reason", error.what()}};
+  }
+}
+
+Json cache(const Options& options) {
+  const DirectoryState state = Cache({.directory = options.cache}).state();
+  Json json{{"state", to_string(state.status)}, {"path", state.path}};
+  if (!state.reason.empty()) json["reason"] = state.reason;
+  return json;
+}
+
+Json tuning_table(const Options& options) {
+  if (options.tuning_table.empty()) return {{"path", ""}};
+  std::vector<std::string> problems;
+  const TuningTable table = TuningTable::read(options.tuning_table, problems);
+  return {{"path", options.tuning_table}, {"rows", table.rows().size()}, {"problems", problems}};
+}
+
+// Everything that begins with JITSMITH_, so that a misspelt name is seen as well, and what steers the
+// searches.
+Json environment() {
+  constexpr const char* others[] = {
+      "NVRTC_APPEND_FLAGS=", "CUDA_HOME=",      "CUDA_PATH=", "CUDA_VISIBLE_DEVICES=",
+      "LD_LIBRARY_PATH=",    "XDG_CACHE_HOME=", "TMPDIR="};
+  Json json = Json::object();
+  for (char** item = environ; *item != nullptr; ++item) {
+    const std::string_view text = *item;
+    const auto begins = [text](std::string_view prefix) { return text.starts_with(prefix); };
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos && (begins("JITSMITH_") || std::ranges::any_of(others, begins)))
+      json[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  return json;
+}
+
+std::string text_of(const Json& json, const char* key) {
+  return json[key].get<std::string>();
+}
+
+void print_text(const Json& report) {
+  const auto line = [](std::string_view name, std::string_view text) {
+    print(fmt::format("{:<15} {}\n", name, text));
+  };
+  const auto missing = [](const Json& part) { return "not found: " + text_of(part, "reason"); };
+
+  const Json& gpu = report["gpu"];
+  line("GPU", !gpu["found"] ? missing(gpu)
+                            : fmt::format("{}, {}, {} multiprocessors, {:.0f} GB/s", text_of(gpu, "name"),
+                                          text_of(gpu, "arch"), gpu["multiprocessors"].get<int>(),
+                                          gpu["memory_gb_per_s"].get<double>()));
+  const Json& nvrtc = report["nvrtc"];
+  line("NVRTC", !nvrtc["found"]
+                    ? missing(nvrtc)
+                    : fmt::format("{}, {}\n{:16}for {}", text_of(nvrtc, "version"), text_of(nvrtc, "path"),
+                                  "", fmt::join(nvrtc["archs"].get<std::vector<std::string>>(), " ")));
+  const Json& host = report["host_compiler"];
+  line("host compiler", !host["found"]
+                            ? missing(host)
+                            : fmt::format("{}, {}", text_of(host, "path"), text_of(host, "identity")));
+  const Json& cache = report["cache"];
+  line("cache", cache.contains("reason")
+                    ? fmt::format("{}: {}", text_of(cache, "state"), text_of(cache, "reason"))
+                    : fmt::format("{}, {}", text_of(cache, "state"), text_of(cache, "path")));
+  const Json& table = report["tuning_table"];
+  if (!table.contains("rows")) {
+    line("tuning table", "none of your own (JITSMITH_TABLE)");
+  } else {
+    line("tuning table",
+         fmt::format("{}, {} rows", text_of(table, "path"), table["rows"].get<std::size_t>()));
+    for (const Json& problem : table["problems"]) line("", problem.get<std::string>());
+  }
+  for (const auto& [name, value] : report["environment"].items())
+    line("environment", fmt::format("{}={}", name, value.get<std::string>()));
+}
+
+int doctor(const Options& options, bool as_json) {
+  const Json report{{"gpu", gpu(options)},
+                    {"nvrtc", nvrtc(options)},
+                    {"host_compiler", host_compiler(options)},
+                    {"cache", cache(options)},
+                    {"tuning_table", tuning_table(options)},
+                    {"environment", environment()}};
+  as_json ? print_json(report) : print_text(report);
+  if (report["nvrtc"]["found"] || report["host_compiler"]["found"]) return k_success;
+  complain("nothing can be compiled: there is neither NVRTC nor a host compiler; install one of them");
+  return k_failure;
+}
+
+}  // namespace
+
+SubCommand doctor_command(CLI::App& app) {
+  CLI::App* const parser =
+      app.add_subcommand("doctor", "What was found on this machine, and what was not and why");
+  const auto as_json = std::make_shared<bool>(false);
+  parser->add_flag("--json", *as_json, "Print JSON");
+  return {parser, [as_json](const Options& options) { return doctor(options, *as_json); }};
+}
+
+}  // namespace jitsmith

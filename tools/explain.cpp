@@ -1,0 +1,99 @@
+// jitsmith explain: the whole dispatch decision for one request. Needs no GPU and compiles nothing.
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/engine.hpp>
+#include <jitsmith/tools/command.hpp>
+#include <jitsmith/tools/json.hpp>
+#include <jitsmith/tools/output.hpp>
+#include <jitsmith/tools/request_args.hpp>
+#include <jitsmith/tools/target_option.hpp>
+
+namespace jitsmith {
+namespace {
+
+struct ExplainArgs {
+  RequestArgs request;
+  std::string device, arch;
+  std::string target = "auto";
+  bool json = false;
+};
+
+DeviceFacts facts_for(const ExplainArgs& args, const Options& options) {
+  if (!args.device.empty()) return device_profile(args.device);
+  if (!args.arch.empty()) return device_profile_for_arch(args.arch);
+  if (args.target == "auto" && options.executor == Executor::cuda)
+    return find_gpu(options).facts.value_or(device_profile("h200"));
+  const Options there = on_target(options, args.target);
+  if (there.executor == Executor::host) return device_profile("host");
+  const Gpu gpu = find_gpu(there);
+  if (!gpu.facts) throw DriverError(gpu.why_not, -1);
+  return *gpu.facts;
+}
+
+Json json_of(const Op& op, const Params& request, const DeviceFacts& device, const Selection& selection) {
+  constexpr const char* verdicts[] = {"serve", "nothing_to_do", "decline"};
+  Json json{
+      {"op", op.name},
+      {"request", jitsmith::json_of(request)},
+      {"device",
+       {{"name", device.name}, {"arch", device.target.arch}, {"multiprocessors", device.multiprocessors}}},
+      {"verdict", verdicts[selection.verdict.kind]}};
+  if (selection.verdict.kind == Verdict::decline) json["reason"] = selection.verdict.reason;
+  if (selection.verdict.kind != Verdict::serve) return json;
+  json["winner"] = {{"variant", selection.variant->name},
+                    {"params", jitsmith::json_of(selection.params)},
+                    {"source", name_of(selection.source)},
+                    {"reason", selection.reason},
+                    {"grid", selection.shape.grid},
+                    {"block", selection.shape.block},
+                    {"dynamic_shared_bytes", selection.shape.dynamic_shared_bytes}};
+  Json& candidates = json["candidates"] = Json::array();
+  for (const Candidate& candidate : selection.candidates) {
+    Json item{{"variant", candidate.variant}, {"params", jitsmith::json_of(candidate.params)}};
+    if (candidate.cost_us) item["cost_us"] = *candidate.cost_us;
+    if (!candidate.why_not.empty()) item["why_not"] = candidate.why_not;
+    candidates.push_back(std::move(item));
+  }
+  return json;
+}
+
+int explain(Options options, const ExplainArgs& args) {
+  const DeviceFacts device = facts_for(args, options);
+  options.cache.enabled = false;
+  const Engine engine(args.request.forced(std::move(options)));
+  const Op& op = engine.op(args.request.op);
+  const Params request = op.request.complete(args.request.typed(op.request), op.name);
+  const Selection selection = engine.explain({op.name, request}, device);
+  if (args.json)
+    print_json(json_of(op, request, device, selection));
+  else
+    print(explain(op, request, device, selection));
+  return k_success;
+}
+
+}  // namespace
+
+SubCommand explain_command(CLI::App& app) {
+  CLI::App* const parser = app.add_subcommand(
+      "explain", "Which kernel a request would run, and why; on the GPU at hand or, without one, on an h200");
+  const auto args = std::make_shared<ExplainArgs>();
+  add_request_args(*parser, args->request)->required();
+  add_target_option(*parser, args->target);
+  CLI::Option* const target = parser->get_option("--target");
+  CLI::Option* const device =
+      parser->add_option("--device", args->device, "A named device: h200, b200, a100, ...")
+          ->type_name("NAME")
+          ->excludes(target);
+  parser->add_option("--arch", args->arch, "A typical device of an architecture: sm_90a, ...")
+      ->type_name("ARCH")
+      ->excludes(target)
+      ->excludes(device);
+  parser->add_flag("--json", args->json, "Print JSON");
+  return {parser, [args](Options options) { return explain(std::move(options), *args); }};
+}
+
+}  // namespace jitsmith

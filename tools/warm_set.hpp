@@ -1,0 +1,51 @@
+// WarmSet: the binaries that a cache is to have, each once.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <jitsmith/runtime/engine.hpp>
+
+namespace jitsmith {
+
+// One binary. `variant` points into an op of the engine.
+struct Specialisation {
+  std::string op;
+  const Variant* variant;
+  Params params;
+  Target target;
+};
+
+std::string to_string(const Specialisation& specialisation);  // "sm_90a skinny_gemm simt:threads=128,..."
+
+class WarmSet {
+ public:
+  explicit WarmSet(const Engine& engine) : engine_(engine) {}
+
+  // What `request` runs on `device`. Throws InvalidRequest.
+  void add(const Request& request, const DeviceFacts& device);
+
+  // Whatever a request of `op` may run on `device`: every candidate and the generic variant of its sample
+  // requests.
+  void add_all(const Op& op, const DeviceFacts& device);
+
+  const std::vector<Specialisation>& items() const { return items_; }
+  std::size_t without_kernel() const {
+    return without_kernel_;
+  }  // requests that are declined, or have no output
+
+ private:
+  void insert(Specialisation specialisation);
+
+  const Engine& engine_;
+  std::vector<Specialisation> items_;
+  std::set<std::string> known_;
+  std::size_t without_kernel_ = 0;
+};
+
+// The requests that stand for all: the demo's extents, and each extent in turn at 1, 2, 4, ... 64, with every
+// combination of the parameters that have few values.
+std::vector<Params> sample_requests(const Op& op);
+
+}  // namespace jitsmith
