@@ -1,6 +1,7 @@
 #include <jitsmith/runtime/cuda_device.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <jitsmith/jit/error.hpp>
 
@@ -11,6 +12,8 @@ namespace {
 
 // Blocks may have this much shared memory, static and dynamic together, without asking.
 constexpr std::uint32_t k_default_shared_bytes = 48 * 1024;
+
+}  // namespace
 
 class CudaKernel : public LoadedKernel {
  public:
@@ -48,6 +51,8 @@ class CudaKernel : public LoadedKernel {
   CUkernel kernel_;
   KernelFacts facts_;
 };
+
+namespace {
 
 DeviceFacts facts_of(const Driver& driver, CUdevice device) {
   char name[256] = {};
@@ -127,18 +132,24 @@ std::shared_ptr<const LoadedKernel> CudaDevice::load(const Binary& binary) {
   }
   auto loaded = std::make_shared<CudaKernel>(driver_, library, kernel, binary.facts);
 
-  // Where the driver reports them, the parameter sizes must be those that the compile found.
-  if (driver_->kernel_get_param_info != nullptr)
-    for (std::size_t i = 0; i <= binary.facts.param_bytes.size(); ++i) {
-      std::size_t offset = 0, size = 0;
-      const bool exists = driver_->kernel_get_param_info(kernel, i, &offset, &size) == CUDA_SUCCESS;
-      const bool expected = i < binary.facts.param_bytes.size();
-      if (exists != expected || (exists && size != binary.facts.param_bytes[i]))
-        throw DriverError(fmt::format("kernel {} was loaded with other parameters than it was compiled with; clear the cache",
-                                      binary.facts.lowered_name),
-                          -1);
-    }
+  check_params(*loaded);
   return loaded;
+}
+
+// Where the driver reports them, the parameter sizes must be those that the compile found.
+void CudaDevice::check_params(const CudaKernel& kernel) {
+  if (driver_->kernel_get_param_info == nullptr) return;
+  const InContext context(*this);
+  std::vector<std::uint32_t> sizes;
+  for (std::size_t offset = 0, size = 0;; sizes.push_back(static_cast<std::uint32_t>(size))) {
+    const CUresult result = driver_->kernel_get_param_info(kernel.kernel(), sizes.size(), &offset, &size);
+    if (result == CUDA_ERROR_INVALID_VALUE) break;  // past the last parameter
+    driver_->check(result, "cuKernelGetParamInfo", facts().name);
+  }
+  if (sizes != kernel.facts().param_bytes)
+    throw DriverError(fmt::format("kernel {} was loaded with parameters of {} bytes and compiled with {}; clear the cache",
+                                  kernel.facts().lowered_name, fmt::join(sizes, ", "), fmt::join(kernel.facts().param_bytes, ", ")),
+                      -1);
 }
 
 void CudaDevice::prepare(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) {

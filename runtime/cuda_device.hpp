@@ -10,6 +10,8 @@
 
 namespace jitsmith {
 
+class CudaKernel;
+
 class CudaDevice : public Device {
  public:
   CudaDevice(std::shared_ptr<const Driver> driver, int ordinal);
@@ -27,6 +29,8 @@ class CudaDevice : public Device {
 
  private:
   class InContext;
+
+  void check_params(const CudaKernel& kernel);
 
   std::shared_ptr<const Driver> driver_;
   CUdevice device_;

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/cache/cache.hpp>
 #include <jitsmith/tools/command.hpp>
@@ -91,23 +90,23 @@ int clear(Cache& cache, bool as_json) {
 
 }  // namespace
 
-SubCommand cache_command(CLI::App& app) {
-  CLI::App* const parser = app.add_subcommand("cache", "Look at the cache directory, or empty it");
-  parser->require_subcommand(1);
+SubCommand cache_command(Arguments& app) {
+  Arguments arguments = app.sub_command("cache", "Look at the cache directory, or empty it");
+  arguments.require_sub_command();
   const auto as_json = std::make_shared<bool>(false);
-  parser->add_flag("--json", *as_json, "Print JSON");
-  const CLI::App* const stat_parser =
-      parser->add_subcommand("stat", "Where it is, whether it is used, what it holds");
-  const CLI::App* const list_parser = parser->add_subcommand("list", "Its entries, one a line");
-  parser->add_subcommand("clear", "Remove every entry, without asking");
-  return {parser, [=](Options options) {
+  arguments.flag("--json", *as_json, "Print JSON");
+  const Arguments stat_arguments =
+      arguments.sub_command("stat", "Where it is, whether it is used, what it holds");
+  const Arguments list_arguments = arguments.sub_command("list", "Its entries, one a line");
+  arguments.sub_command("clear", "Remove every entry, without asking");
+  return {arguments, [=](const Options& options) {
             Cache cache({.directory = options.cache, .events = options.events});
-            if (stat_parser->parsed()) return stat(cache, *as_json);
+            if (stat_arguments.given()) return stat(cache, *as_json);
             if (const DirectoryState state = cache.state(); state.status == DirectoryStatus::off) {
               complain(state.reason);
               return k_failure;
             }
-            return list_parser->parsed() ? list(cache, *as_json) : clear(cache, *as_json);
+            return list_arguments.given() ? list(cache, *as_json) : clear(cache, *as_json);
           }};
 }
 

@@ -5,10 +5,7 @@
 #include <functional>
 
 #include <jitsmith/runtime/options.hpp>
-
-namespace CLI {
-class App;
-}
+#include <jitsmith/tools/arguments.hpp>
 
 namespace jitsmith {
 
@@ -17,17 +14,17 @@ inline constexpr int k_failure = 1;
 inline constexpr int k_wrong_request = 2;
 
 struct SubCommand {
-  CLI::App* parser;
+  Arguments arguments;
   std::function<int(Options)> run;  // the exit status; `Options` as the environment says
 };
 
-SubCommand doctor_command(CLI::App& app);
-SubCommand demo_command(CLI::App& app);
-SubCommand list_command(CLI::App& app);
-SubCommand show_command(CLI::App& app);
-SubCommand explain_command(CLI::App& app);
-SubCommand run_command(CLI::App& app);
-SubCommand warm_command(CLI::App& app);
-SubCommand cache_command(CLI::App& app);
+SubCommand doctor_command(Arguments& app);
+SubCommand demo_command(Arguments& app);
+SubCommand list_command(Arguments& app);
+SubCommand show_command(Arguments& app);
+SubCommand explain_command(Arguments& app);
+SubCommand run_command(Arguments& app);
+SubCommand warm_command(Arguments& app);
+SubCommand cache_command(Arguments& app);
 
 }  // namespace jitsmith

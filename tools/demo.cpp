@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/array_run.hpp>
@@ -48,11 +47,11 @@ int demo(Options options, const std::string& target) {
 
 }  // namespace
 
-SubCommand demo_command(CLI::App& app) {
-  CLI::App* const parser = app.add_subcommand("demo", "Plan, compile, run and check one request of every op");
+SubCommand demo_command(Arguments& app) {
+  Arguments arguments = app.sub_command("demo", "Plan, compile, run and check one request of every op");
   const auto target = std::make_shared<std::string>("auto");
-  add_target_option(*parser, *target);
-  return {parser, [target](Options options) { return demo(std::move(options), *target); }};
+  add_target_option(arguments, *target);
+  return {arguments, [target](Options options) { return demo(std::move(options), *target); }};
 }
 
 }  // namespace jitsmith

@@ -1,11 +1,11 @@
 // jitsmith doctor: what was found on this machine, and what was not and why. One JSON value holds the
 // findings; the text is a rendering of it.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/cache/cache.hpp>
 #include <jitsmith/jit/error.hpp>
@@ -135,12 +135,11 @@ int doctor(const Options& options, bool as_json) {
 
 }  // namespace
 
-SubCommand doctor_command(CLI::App& app) {
-  CLI::App* const parser =
-      app.add_subcommand("doctor", "What was found on this machine, and what was not and why");
+SubCommand doctor_command(Arguments& app) {
+  Arguments arguments = app.sub_command("doctor", "What was found on this machine, and what was not and why");
   const auto as_json = std::make_shared<bool>(false);
-  parser->add_flag("--json", *as_json, "Print JSON");
-  return {parser, [as_json](const Options& options) { return doctor(options, *as_json); }};
+  arguments.flag("--json", *as_json, "Print JSON");
+  return {arguments, [as_json](const Options& options) { return doctor(options, *as_json); }};
 }
 
 }  // namespace jitsmith

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/engine.hpp>
@@ -23,6 +22,8 @@ struct ExplainArgs {
 };
 
 DeviceFacts facts_for(const ExplainArgs& args, const Options& options) {
+  if (!args.device.empty() + !args.arch.empty() + (args.target != "auto") > 1)
+    throw InvalidRequest("--device, --arch and --target each name where to run; give one of them");
   if (!args.device.empty()) return device_profile(args.device);
   if (!args.arch.empty()) return device_profile_for_arch(args.arch);
   if (args.target == "auto" && options.executor == Executor::cuda)
@@ -64,10 +65,10 @@ Json json_of(const Op& op, const Params& request, const DeviceFacts& device, con
 int explain(Options options, const ExplainArgs& args) {
   const DeviceFacts device = facts_for(args, options);
   options.cache.enabled = false;
-  const Engine engine(args.request.forced(std::move(options)));
+  const Engine engine(std::move(options));
   const Op& op = engine.op(args.request.op);
   const Params request = op.request.complete(args.request.typed(op.request), op.name);
-  const Selection selection = engine.explain({op.name, request}, device);
+  const Selection selection = engine.explain({op.name, request}, device, args.request.forced());
   if (args.json)
     print_json(json_of(op, request, device, selection));
   else
@@ -77,23 +78,16 @@ int explain(Options options, const ExplainArgs& args) {
 
 }  // namespace
 
-SubCommand explain_command(CLI::App& app) {
-  CLI::App* const parser = app.add_subcommand(
+SubCommand explain_command(Arguments& app) {
+  Arguments arguments = app.sub_command(
       "explain", "Which kernel a request would run, and why; on the GPU at hand or, without one, on an h200");
   const auto args = std::make_shared<ExplainArgs>();
-  add_request_args(*parser, args->request)->required();
-  add_target_option(*parser, args->target);
-  CLI::Option* const target = parser->get_option("--target");
-  CLI::Option* const device =
-      parser->add_option("--device", args->device, "A named device: h200, b200, a100, ...")
-          ->type_name("NAME")
-          ->excludes(target);
-  parser->add_option("--arch", args->arch, "A typical device of an architecture: sm_90a, ...")
-      ->type_name("ARCH")
-      ->excludes(target)
-      ->excludes(device);
-  parser->add_flag("--json", args->json, "Print JSON");
-  return {parser, [args](Options options) { return explain(std::move(options), *args); }};
+  add_request_args(arguments, args->request, true);
+  add_target_option(arguments, args->target);
+  arguments.text("--device", args->device, "NAME", "Instead, a named device: h200, b200, a100, ...");
+  arguments.text("--arch", args->arch, "ARCH", "Instead, a typical device of an architecture: sm_90a, ...");
+  arguments.flag("--json", args->json, "Print JSON");
+  return {arguments, [args](Options options) { return explain(std::move(options), *args); }};
 }
 
 }  // namespace jitsmith

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/command.hpp>
@@ -28,11 +27,11 @@ int list(Options options, bool as_json) {
 
 }  // namespace
 
-SubCommand list_command(CLI::App& app) {
-  CLI::App* const parser = app.add_subcommand("list", "The ops that there are");
+SubCommand list_command(Arguments& app) {
+  Arguments arguments = app.sub_command("list", "The ops that there are");
   const auto as_json = std::make_shared<bool>(false);
-  parser->add_flag("--json", *as_json, "Print JSON");
-  return {parser, [as_json](Options options) { return list(std::move(options), *as_json); }};
+  arguments.flag("--json", *as_json, "Print JSON");
+  return {arguments, [as_json](Options options) { return list(std::move(options), *as_json); }};
 }
 
 }  // namespace jitsmith

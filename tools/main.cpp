@@ -24,14 +24,15 @@ void tell(const Event& event, bool verbose) {
 int run(int argc, char** argv) {
   CLI::App app("Specialises CUDA C++ kernel templates, compiles them at run time, caches and runs them.",
                "jitsmith");
-  app.require_subcommand(1);
-  app.fallthrough();  // --verbose may also follow the sub-command
+  app.require_subcommand(0, 1);  // none is for us to refuse: CLI11 would not name a misspelt one
+  app.fallthrough();             // --verbose may also follow the sub-command
   app.set_version_flag("--version", JITSMITH_VERSION);
+  Arguments arguments(app);
   bool verbose = false;
-  app.add_flag("--verbose", verbose, "Tell on standard error what happens");
-  const SubCommand commands[] = {doctor_command(app), demo_command(app),    list_command(app),
-                                 show_command(app),   explain_command(app), run_command(app),
-                                 warm_command(app),   cache_command(app)};
+  arguments.flag("--verbose", verbose, "Tell on standard error what happens");
+  const SubCommand commands[] = {
+      doctor_command(arguments),  demo_command(arguments), list_command(arguments), show_command(arguments),
+      explain_command(arguments), run_command(arguments),  warm_command(arguments), cache_command(arguments)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
@@ -44,8 +45,9 @@ int run(int argc, char** argv) {
   Options options = Options::from_environment();
   options.events = [verbose](const Event& event) { tell(event, verbose); };
   for (const SubCommand& command : commands)
-    if (command.parser->parsed()) return command.run(std::move(options));
-  return k_wrong_request;  // require_subcommand() does not let this happen
+    if (command.arguments.given()) return command.run(std::move(options));
+  complain("no sub-command is given; see jitsmith --help");
+  return k_wrong_request;
 }
 
 int run_and_explain(int argc, char** argv) {

@@ -1,7 +1,6 @@
 #include <jitsmith/tools/request_args.hpp>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/jit/error.hpp>
 
@@ -31,20 +30,19 @@ Params RequestArgs::typed(const Schema& schema) const {
   return params;
 }
 
-Options RequestArgs::forced(Options options) const {
+std::optional<ForcedChoice> RequestArgs::forced() const {
   for (const std::string& set : sets)
-    if (auto [name, text] = split_assignment("--set", set); name == k_variant)
-      options.forced[op] = std::move(text);
-  return options;
+    if (const auto [name, text] = split_assignment("--set", set); name == k_variant)
+      return ForcedChoice::parse(text);
+  return std::nullopt;
 }
 
-CLI::Option* add_request_args(CLI::App& app, RequestArgs& args) {
-  app.add_option(
-         "--set", args.sets,
-         "A request parameter, or variant=NAME[:parameter=value,...] to force the choice; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  return app.add_option("op", args.op, "The op; `jitsmith list` names them")->type_name("OP");
+void add_request_args(Arguments& arguments, RequestArgs& args, bool op_required) {
+  constexpr const char* help = "The op; `jitsmith list` names them";
+  op_required ? arguments.required("op", args.op, "OP", help) : arguments.text("op", args.op, "OP", help);
+  arguments.repeated(
+      "--set", args.sets, "NAME=VALUE",
+      "A request parameter, or variant=NAME[:parameter=value,...] to force the choice; may be repeated");
 }
 
 }  // namespace jitsmith

@@ -1,16 +1,14 @@
 // OP --set name=value ...: how explain, run and warm are told a request.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <jitsmith/runtime/op.hpp>
-#include <jitsmith/runtime/options.hpp>
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include <jitsmith/jit/schema.hpp>
+#include <jitsmith/runtime/selection.hpp>
+#include <jitsmith/tools/arguments.hpp>
 
 namespace jitsmith {
 
@@ -22,12 +20,10 @@ struct RequestArgs {
   // given twice or unknown, a value that is not allowed.
   Params typed(const Schema& schema) const;
 
-  // The same options with the forced choice, if there is one.
-  Options forced(Options options) const;
+  std::optional<ForcedChoice> forced() const;
 };
 
-// Declares both; returns OP, so that a sub-command can make it required.
-CLI::Option* add_request_args(CLI::App& app, RequestArgs& args);
+void add_request_args(Arguments& arguments, RequestArgs& args, bool op_required);
 
 // "--NAME a=b" split at the first '='. Throws InvalidRequest when there is none.
 std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text);

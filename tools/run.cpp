@@ -1,10 +1,10 @@
 // jitsmith run: one op on NumPy files. Nothing is written unless the request is served.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/engine.hpp>
@@ -63,7 +63,7 @@ void write_outputs(const Arrays& outputs, const std::filesystem::path& folder) {
 }
 
 int run(Options options, const RunArgs& args) {
-  Engine engine(args.request.forced(on_target(std::move(options), args.target)));
+  Engine engine(on_target(std::move(options), args.target));
   const Op& op = engine.op(args.request.op);
   if (!op.arrays)
     throw InvalidRequest(fmt::format("{} does not run on arrays; launch its plans from a program", op.name));
@@ -71,7 +71,8 @@ int run(Options options, const RunArgs& args) {
   const Arrays inputs = read_inputs(op, args.inputs);
 
   const auto start = std::chrono::steady_clock::now();
-  const Plan plan = engine.plan({op.name, op.arrays->make_request(inputs, settings)});
+  const Plan plan =
+      engine.plan({op.name, op.arrays->make_request(inputs, settings)}, nullptr, args.request.forced());
   const Milliseconds planning = std::chrono::steady_clock::now() - start;
   if (!plan) {
     complain(fmt::format("declined: {}", plan.reason()));
@@ -96,19 +97,17 @@ int run(Options options, const RunArgs& args) {
 
 }  // namespace
 
-SubCommand run_command(CLI::App& app) {
-  CLI::App* const parser = app.add_subcommand("run", "Run an op on NumPy files; bf16 is stored as uint16");
+SubCommand run_command(Arguments& app) {
+  Arguments arguments = app.sub_command("run", "Run an op on NumPy files; bf16 is stored as uint16");
   const auto args = std::make_shared<RunArgs>();
-  add_request_args(*parser, args->request)->required();
-  parser->add_option("--in", args->inputs, "An input array; `jitsmith show OP` names them; may be repeated")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false);
-  parser->add_option("--out", args->out, "The folder for the outputs, NAME.npy each; made when missing")
-      ->type_name("DIR")
-      ->required();
-  add_target_option(*parser, args->target);
-  parser->add_flag("--check", args->check, "Compare the outputs with the reference");
-  return {parser, [args](Options options) { return run(std::move(options), *args); }};
+  add_request_args(arguments, args->request, true);
+  arguments.repeated("--in", args->inputs, "NAME=FILE.npy",
+                     "An input array; `jitsmith show OP` names them; may be repeated");
+  arguments.required("--out", args->out, "DIR",
+                     "The folder for the outputs, NAME.npy each; made when missing");
+  add_target_option(arguments, args->target);
+  arguments.flag("--check", args->check, "Compare the outputs with the reference");
+  return {arguments, [args](Options options) { return run(std::move(options), *args); }};
 }
 
 }  // namespace jitsmith

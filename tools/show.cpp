@@ -1,10 +1,10 @@
 // jitsmith show OP: everything that an op's schemas say. One JSON value is made of them; the text is a
 // rendering of it.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/command.hpp>
@@ -110,12 +110,12 @@ int show(Options options, const ShowArgs& args) {
 
 }  // namespace
 
-SubCommand show_command(CLI::App& app) {
-  CLI::App* const parser = app.add_subcommand("show", "What an op's requests and templates may say");
+SubCommand show_command(Arguments& app) {
+  Arguments arguments = app.sub_command("show", "What an op's requests and templates may say");
   const auto args = std::make_shared<ShowArgs>();
-  parser->add_option("op", args->op, "The op; `jitsmith list` names them")->type_name("OP")->required();
-  parser->add_flag("--json", args->json, "Print JSON");
-  return {parser, [args](Options options) { return show(std::move(options), *args); }};
+  arguments.required("op", args->op, "OP", "The op; `jitsmith list` names them");
+  arguments.flag("--json", args->json, "Print JSON");
+  return {arguments, [args](Options options) { return show(std::move(options), *args); }};
 }
 
 }  // namespace jitsmith

@@ -3,17 +3,15 @@
 #include <charconv>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/engine.hpp>
 
 namespace jitsmith {
 
-void add_target_option(CLI::App& app, std::string& text) {
-  app.add_option("--target", text, "host, cuda, cuda:N, or auto: the GPU if there is one, else the host")
-      ->type_name("TARGET")
-      ->capture_default_str();
+void add_target_option(Arguments& arguments, std::string& text) {
+  arguments.text("--target", text, "TARGET",
+                 "host, cuda, cuda:N, or auto: the GPU if there is one, else the host");
 }
 
 Options on_target(Options options, const std::string& text) {

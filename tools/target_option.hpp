@@ -6,14 +6,11 @@
 
 #include <jitsmith/runtime/device_facts.hpp>
 #include <jitsmith/runtime/options.hpp>
-
-namespace CLI {
-class App;
-}
+#include <jitsmith/tools/arguments.hpp>
 
 namespace jitsmith {
 
-void add_target_option(CLI::App& app, std::string& text);
+void add_target_option(Arguments& arguments, std::string& text);
 
 // The same options for `text`: host, cuda, cuda:N, or auto: what JITSMITH_TARGET says, and the host target
 // when that is a GPU and there is none. Throws InvalidRequest for another text.

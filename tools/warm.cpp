@@ -1,5 +1,6 @@
 // jitsmith warm: fills the cache for devices that need not be here. A second run goes on where the first one
 // ended.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -9,7 +10,6 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/engine.hpp>
@@ -53,16 +53,19 @@ std::vector<DeviceFacts> devices_for(const WarmArgs& args) {
 WarmSet wanted(const Engine& engine, const WarmArgs& args) {
   if (!args.all && args.files.empty() && args.request.op.empty())
     throw InvalidRequest("warm needs to be told what; give OP --set name=value ..., --from FILE or --all");
-  std::vector<Request> requests;
-  if (!args.request.op.empty())
-    requests.push_back({args.request.op, args.request.typed(engine.op(args.request.op).request)});
+  if (args.request.op.empty() && !args.request.sets.empty())
+    throw InvalidRequest("--set belongs to an op; give OP as well, or leave it out");
+  std::vector<Request> from_files;
   for (const std::string& file : args.files)
     for (const RawRequest& raw : RequestFile::read(file).requests)
-      requests.push_back({raw.op, raw.typed(engine.op(raw.op).request, file)});
+      from_files.push_back({raw.op, raw.typed(engine.op(raw.op).request, file)});
 
   WarmSet set(engine);
   for (const DeviceFacts& device : devices_for(args)) {
-    for (const Request& request : requests) set.add(request, device);
+    if (!args.request.op.empty())
+      set.add({args.request.op, args.request.typed(engine.op(args.request.op).request)}, device,
+              args.request.forced());
+    for (const Request& request : from_files) set.add(request, device);
     if (args.all)
       for (const Op* op : engine.ops()) set.add_all(*op, device);
   }
@@ -176,7 +179,7 @@ int warm(Options options, const WarmArgs& args) {
   // A production environment says cached_only, and warming is how it comes to have what it needs. A dry run
   // is the same as a real one except that it may not compile.
   options.policy = args.dry_run ? Policy::cached_only : Policy::compile;
-  Engine engine(args.request.forced(std::move(options)));
+  Engine engine(std::move(options));
   if (const DirectoryState state = engine.cache().state();
       state.status != DirectoryStatus::usable && !args.dry_run) {
     complain("there is no cache to fill: " + state.reason);
@@ -195,27 +198,20 @@ int warm(Options options, const WarmArgs& args) {
 
 }  // namespace
 
-SubCommand warm_command(CLI::App& app) {
-  CLI::App* const parser = app.add_subcommand("warm", "Fill the cache; needs no GPU");
+SubCommand warm_command(Arguments& app) {
+  Arguments arguments = app.sub_command("warm", "Fill the cache; needs no GPU");
   const auto args = std::make_shared<WarmArgs>();
-  add_request_args(*parser, args->request);
-  parser->add_option("--from", args->files, "A file of requests; may be repeated")
-      ->type_name("FILE.json")
-      ->allow_extra_args(false);
-  parser->add_flag("--all", args->all, "Every candidate of every op");
-  parser->add_option("--arch", args->archs, "Architectures, as sm_90a,sm_100a; host is one")
-      ->type_name("ARCH,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  parser->add_option("--device", args->device, "A named device to choose for, of one of the architectures")
-      ->type_name("NAME");
-  parser->add_option("--jobs", args->jobs, "Compiles at a time")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  parser->add_flag("--dry-run", args->dry_run, "Compile nothing, say what is missing");
-  parser->add_flag("--json", args->json, "Print JSON");
-  return {parser, [args](Options options) { return warm(std::move(options), *args); }};
+  add_request_args(arguments, args->request, false);
+  arguments.repeated("--from", args->files, "FILE.json", "A file of requests; may be repeated");
+  arguments.flag("--all", args->all, "Every candidate of every op");
+  arguments.comma_separated("--arch", args->archs, "ARCH,...",
+                            "Architectures, as sm_90a,sm_100a; host is one");
+  arguments.text("--device", args->device, "NAME",
+                 "A named device to choose for, of one of the architectures");
+  arguments.count("--jobs", args->jobs, 1024, "N", "Compiles at a time");
+  arguments.flag("--dry-run", args->dry_run, "Compile nothing, say what is missing");
+  arguments.flag("--json", args->json, "Print JSON");
+  return {arguments, [args](Options options) { return warm(std::move(options), *args); }};
 }
 
 }  // namespace jitsmith

@@ -1,5 +1,8 @@
 #include <jitsmith/tools/warm_set.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include <jitsmith/jit/error.hpp>
@@ -66,8 +69,9 @@ void WarmSet::insert(Specialisation specialisation) {
   if (known_.insert(to_string(specialisation)).second) items_.push_back(std::move(specialisation));
 }
 
-void WarmSet::add(const Request& request, const DeviceFacts& device) {
-  const Selection selection = engine_.explain(request, device);
+void WarmSet::add(const Request& request, const DeviceFacts& device,
+                  const std::optional<ForcedChoice>& forced) {
+  const Selection selection = engine_.explain(request, device, forced);
   if (selection.verdict.kind == Verdict::serve)
     insert({request.op, selection.variant, selection.params, device.target});
   else

@@ -1,6 +1,7 @@
 // WarmSet: the binaries that a cache is to have, each once.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ class WarmSet {
   explicit WarmSet(const Engine& engine) : engine_(engine) {}
 
   // What `request` runs on `device`. Throws InvalidRequest.
-  void add(const Request& request, const DeviceFacts& device);
+  void add(const Request& request, const DeviceFacts& device, const std::optional<ForcedChoice>& forced = {});
 
   // Whatever a request of `op` may run on `device`: every candidate and the generic variant of its sample
   // requests.

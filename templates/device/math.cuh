@@ -7,6 +7,16 @@ namespace jitsmith {
 
 #if !JITSMITH_HOST
 
+// condition ? a : b, always without a branch. The compiler makes a branch of ?: and duplicates what follows
+// into both sides where that saves a move: around a warp shuffle that costs hundreds of cycles.
+JITSMITH_DEVICE float select(bool condition, float a, float b) {
+  float result;
+  asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tselp.f32 %0, %1, %2, p;\n\t}"
+      : "=f"(result)
+      : "f"(a), "f"(b), "r"(static_cast<uint32>(condition)));
+  return result;
+}
+
 JITSMITH_DEVICE float fma_rn(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
@@ -28,6 +38,10 @@ JITSMITH_DEVICE float canonical(float value) {
   return value == value ? value : float_from_bits(0x7fffffffu);
 }
 }  // namespace host
+
+JITSMITH_DEVICE float select(bool condition, float a, float b) {
+  return condition ? a : b;
+}
 
 JITSMITH_DEVICE float fma_rn(float a, float b, float c) {
   return host::canonical(__builtin_fmaf(a, b, c));

@@ -21,6 +21,14 @@ JITSMITH_DEVICE void store(T* address, T value) {
 
 #if !JITSMITH_HOST
 
+// The same address, of which the compiler does not know how it was computed. It would otherwise compute row *
+// stride anew for every load in a loop to save a register.
+template <class T>
+JITSMITH_DEVICE const T* computed_once(const T* address) {
+  asm("" : "+l"(address));
+  return address;
+}
+
 // Global memory that no thread writes while the kernel runs: the read-only path.
 JITSMITH_DEVICE uint4x load16(const void* address) {
   uint4x v;
@@ -50,6 +58,11 @@ JITSMITH_DEVICE void store16(void* address, uint4x value) {
 }
 
 #else
+
+template <class T>
+JITSMITH_DEVICE const T* computed_once(const T* address) {
+  return address;
+}
 
 namespace host {
 JITSMITH_DEVICE uint4x load16_checked(const void* address, Site site) {

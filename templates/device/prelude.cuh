@@ -9,9 +9,9 @@
 #define JITSMITH_HOST 0
 #define JITSMITH_DEVICE __device__ __forceinline__
 #define JITSMITH_KERNEL __global__
-// "At least one block a multiprocessor" lets the assembler use the registers that it needs. Without the 1 it aims for
-// high occupancy, and to save registers moves loads that were written ahead of their use down to it, so that each waits
-// for the one before.
+// "At least one block a multiprocessor" lets the assembler use the registers that it needs. Without the 1 it
+// aims for high occupancy, and to save registers moves loads that were written ahead of their use down to it,
+// so that each waits for the one before.
 #define JITSMITH_LAUNCH_BOUNDS(max_threads) __launch_bounds__(max_threads, 1)
 #else
 #define JITSMITH_HOST 1

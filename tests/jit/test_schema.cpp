@@ -1,5 +1,7 @@
 #include <jitsmith/jit/schema.hpp>
 
+#include <limits>
+
 #include <doctest/doctest.h>
 
 #include <jitsmith/jit/error.hpp>
@@ -85,6 +87,16 @@ TEST_CASE("Integers keep to their range, multiple and list") {
     CHECK_THROWS_AS(tiles().complete(with("threads", threads), "op"), InvalidRequest);
   for (const std::int64_t tile : {0, 3, 5, 16})
     CHECK(contains(refusal(with("tile_n", tile)), "give one of 1, 2, 4, 8"));
+}
+
+TEST_CASE("Both ends of a range belong to it") {
+  const IntegerSet range{.min = -2, .max = 9}, even{.min = 2, .max = 8, .multiple_of = 2}, open{.min = 1};
+  for (const std::int64_t inside : {-2, 0, 9}) CHECK(range.contains(inside));
+  for (const std::int64_t outside : {-3, 10}) CHECK_FALSE(range.contains(outside));
+  for (const std::int64_t inside : {2, 4, 8}) CHECK(even.contains(inside));
+  for (const std::int64_t outside : {0, 1, 3, 9, 10}) CHECK_FALSE(even.contains(outside));
+  CHECK(open.contains(std::numeric_limits<std::int64_t>::max()));
+  CHECK_FALSE(open.contains(0));
 }
 
 TEST_CASE("Sets of integers describe themselves") {

@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include <jitsmith/runtime/ops/skinny_gemm.hpp>
 #include <jitsmith/templates/skinny_gemm/args.h>
+#include <jitsmith/runtime/ops/skinny_gemm.hpp>
 
 #include "support/allocation_count.hpp"
 #include "support/fake_driver.hpp"
@@ -24,7 +24,9 @@ using namespace test;
 
 const Stream k_stream = reinterpret_cast<Stream>(0x51);
 
-void add_offset(Engine& engine) { engine.add(offset_op()); }
+void add_offset(Engine& engine) {
+  engine.add(offset_op());
+}
 
 template <class T>
 T value_at(const FakeLaunch& launch, std::size_t offset) {
@@ -85,11 +87,17 @@ TEST_CASE("skinny_gemm's one parameter holds what the caller gave, dense strides
   fake.param_bytes[0] = sizeof(SkinnyGemmArgs);
   const TempDir cache;
   Engine engine(fake_cuda_options(cache.path().string()));
-  const auto plan = engine.plan(
-      SkinnyGemm{.m = 3, .n = 5, .k = 64, .out = ElementType::f32, .bias = SkinnyGemmBiasType::bf16, .residual = true});
+  const auto plan = engine.plan(SkinnyGemm{
+      .m = 3, .n = 5, .k = 64, .out = ElementType::f32, .bias = SkinnyGemmBiasType::bf16, .residual = true});
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
-  plan.launch(k_stream, {.x = at(0x1000), .w = at(0x2000), .y = at(0x4000), .bias = at(0x3000), .residual = at(0x4000),
-                         .x_stride = 72, .y_stride = 6, .residual_stride = 6});
+  plan.launch(k_stream, {.x = at(0x1000),
+                         .w = at(0x2000),
+                         .y = at(0x4000),
+                         .bias = at(0x3000),
+                         .residual = at(0x4000),
+                         .x_stride = 72,
+                         .y_stride = 6,
+                         .residual_stride = 6});
   const auto args = value_at<SkinnyGemmArgs>(fake.last, 0);
   CHECK(args.x == at(0x1000));
   CHECK(args.w == at(0x2000));
@@ -109,7 +117,8 @@ TEST_CASE("skinny_gemm's one parameter holds what the caller gave, dense strides
   CHECK(fake.last.config.blockDimX == shape.block[0]);
 }
 
-TEST_CASE("A hot launch is one driver call and no allocation, and so is finding its plan but for the device") {
+TEST_CASE(
+    "A hot launch is one driver call and no allocation, and so is finding its plan but for the device") {
   if (!have_nvrtc()) return;
   FakeCuda& fake = fresh_fake_cuda();
   fake.param_count = 1;

@@ -1,4 +1,5 @@
-// What the CUDA path refuses, and how it says so: capture, policies, drivers that are missing, old or in trouble.
+// What the CUDA path refuses, and how it says so: capture, policies, drivers that are missing, old or in
+// trouble.
 #include <jitsmith/runtime/engine.hpp>
 
 #include <doctest/doctest.h>
@@ -183,7 +184,9 @@ TEST_CASE("A kernel that the code lacks is an error, and the code is unloaded") 
   Bench bench(cache);
   fake.get_kernel_result = CUDA_ERROR_NOT_FOUND;
   const std::string message = message_of<DriverError>([&] { bench.engine.plan(offset_request(10)); });
-  CHECK(contains(message, "cuLibraryGetKernel failed with CUDA_ERROR_500 (as the test wants it) on Fake GPU 0, kernel _Z"));
+  CHECK(contains(
+      message,
+      "cuLibraryGetKernel failed with CUDA_ERROR_500 (as the test wants it) on Fake GPU 0, kernel _Z"));
   CHECK(fake.unloads == 1);
 }
 
@@ -212,7 +215,8 @@ TEST_CASE("A machine without a GPU, without a driver or with another library say
   fresh_fake_cuda().init_result = CUDA_ERROR_NO_DEVICE;
   CHECK(contains(open_failure({}), "cuInit failed with CUDA_ERROR_100"));
   fresh_fake_cuda();
-  const std::string missing = open_failure([](Options& options) { options.driver_path = "/nowhere/libcuda.so.1"; });
+  const std::string missing =
+      open_failure([](Options& options) { options.driver_path = "/nowhere/libcuda.so.1"; });
   CHECK(contains(missing, "no GPU driver: /nowhere/libcuda.so.1: cannot open shared object file"));
   CHECK(contains(missing, "install the NVIDIA driver, or run on the host target"));
   CHECK(open_failure([](Options& options) { options.driver_path = "libm.so.6"; }) ==
@@ -222,7 +226,8 @@ TEST_CASE("A machine without a GPU, without a driver or with another library say
 TEST_CASE("A device number beyond the GPUs there are is refused") {
   FakeCuda& fake = fresh_fake_cuda();
   fake.set_current(-1);
-  CHECK(contains(open_failure([](Options& options) { options.device = 1; }), "cuDeviceGet failed with CUDA_ERROR_101"));
+  CHECK(contains(open_failure([](Options& options) { options.device = 1; }),
+                 "cuDeviceGet failed with CUDA_ERROR_101"));
   CHECK(contains(open_failure([](Options& options) { options.device = 64; }), "device 64 is beyond the 64"));
 }
 

@@ -16,15 +16,17 @@ namespace {
 
 using test::message_of;
 
-constexpr const char* k_names[] = {"JITSMITH_TARGET",    "JITSMITH_DEVICE",    "JITSMITH_DRIVER",
-                                   "JITSMITH_POLICY",    "JITSMITH_CACHE",     "JITSMITH_CACHE_DIR",
-                                   "JITSMITH_NVRTC",     "JITSMITH_HOST_CXX",  "JITSMITH_HOST_SEED",
-                                   "JITSMITH_TEMPLATES", "JITSMITH_TABLE",     "JITSMITH_FORCE"};
+constexpr const char* k_names[] = {"JITSMITH_TARGET",    "JITSMITH_DEVICE",   "JITSMITH_DRIVER",
+                                   "JITSMITH_POLICY",    "JITSMITH_CACHE",    "JITSMITH_CACHE_DIR",
+                                   "JITSMITH_NVRTC",     "JITSMITH_HOST_CXX", "JITSMITH_HOST_SEED",
+                                   "JITSMITH_TEMPLATES", "JITSMITH_TABLE",    "JITSMITH_FORCE"};
 
 // The environment with these of our variables and no other; put back at the end.
 class Environment {
  public:
-  explicit Environment(const std::vector<std::pair<const char*, const char*>>& set) {
+  using Variables = std::vector<std::pair<const char*, const char*>>;
+
+  explicit Environment(const Variables& set) {
     for (const char* name : k_names) {
       const char* value = std::getenv(name);
       before_.emplace_back(name, value != nullptr ? std::optional<std::string>(value) : std::nullopt);
@@ -43,7 +45,7 @@ class Environment {
 };
 
 Options options_with(const char* name, const char* value) {
-  const Environment environment({{name, value}});
+  const Environment environment(Environment::Variables{{name, value}});
   return Options::from_environment();
 }
 
@@ -56,7 +58,7 @@ std::string refusal(const char* name, const char* value) {
 TEST_SUITE_BEGIN("Options");
 
 TEST_CASE("An environment that says nothing gives the defaults") {
-  const Environment environment({});
+  const Environment environment(Environment::Variables{});
   const Options options = Options::from_environment();
   CHECK(options.executor == Executor::cuda);
   CHECK(options.policy == Policy::compile);
@@ -94,9 +96,10 @@ TEST_CASE("Each variable reaches its option") {
 }
 
 TEST_CASE("Forced variants are a list by op") {
-  const Options options = options_with("JITSMITH_FORCE", "skinny_gemm=simt:threads=128,tile_n=4;offset=plain");
-  CHECK(options.forced ==
-        std::map<std::string, std::string>{{"skinny_gemm", "simt:threads=128,tile_n=4"}, {"offset", "plain"}});
+  const Options options =
+      options_with("JITSMITH_FORCE", "skinny_gemm=simt:threads=128,tile_n=4;offset=plain");
+  CHECK(options.forced == std::map<std::string, std::string>{{"skinny_gemm", "simt:threads=128,tile_n=4"},
+                                                             {"offset", "plain"}});
 }
 
 TEST_CASE("Values without a meaning are refused, naming the variable and the value") {

@@ -10,12 +10,16 @@
 namespace jitsmith {
 namespace {
 
-std::shared_ptr<const PlanState> some_plan() { return std::make_shared<const PlanState>(); }
+std::shared_ptr<const PlanState> some_plan() {
+  return std::make_shared<const PlanState>();
+}
 
 const SkinnyGemm k_request{.m = 2, .n = 64, .k = 128};
 const int k_devices[2] = {};
 
-PlanKey key_of(const SkinnyGemm& request, int device = 0) { return plan_key(request, &k_devices[device]); }
+PlanKey key_of(const SkinnyGemm& request, int device = 0) {
+  return plan_key(request, &k_devices[device]);
+}
 
 }  // namespace
 
@@ -46,10 +50,15 @@ TEST_CASE("Equal requests have equal keys, and any changed field another") {
 }
 
 TEST_CASE("The generic form of a request says the same") {
-  const Params params = params_of(SkinnyGemm{.m = 1, .n = 2, .k = 8, .out = ElementType::f32, .bias = SkinnyGemmBiasType::bf16,
+  const Params params = params_of(SkinnyGemm{.m = 1,
+                                             .n = 2,
+                                             .k = 8,
+                                             .out = ElementType::f32,
+                                             .bias = SkinnyGemmBiasType::bf16,
                                              .w_format = SkinnyGemmFormat::mxfp8});
   CHECK(to_string(params) ==
-        "m=1,n=2,k=8,out=f32,bias=bf16,residual=false,aligned=true,batch_invariant=false,x_format=bf16,w_format=mxfp8");
+        "m=1,n=2,k=8,out=f32,bias=bf16,residual=false,aligned=true,batch_invariant=false,x_format=bf16,w_"
+        "format=mxfp8");
   const SkinnyGemm back = skinny_gemm_from(params);
   CHECK(params_of(back) == params);
 }
@@ -101,7 +110,8 @@ TEST_CASE("Threads that insert and look up agree on one plan a key") {
       for (std::int64_t n = 0; n < k_keys; ++n) {
         const PlanKey key = key_of({.m = 1, .n = n, .k = 8});
         const auto* found = table.find(key);
-        mine[static_cast<std::size_t>(n)] = found != nullptr ? found->get() : table.insert(key, some_plan()).get();
+        mine[static_cast<std::size_t>(n)] =
+            found != nullptr ? found->get() : table.insert(key, some_plan()).get();
       }
     });
   for (std::thread& thread : threads) thread.join();

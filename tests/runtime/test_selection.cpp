@@ -17,7 +17,9 @@ namespace {
 using test::contains;
 using test::message_of;
 
-Params tile(std::int64_t value, bool fast = false) { return {{"tile", value}, {"fast", fast}}; }
+Params tile(std::int64_t value, bool fast = false) {
+  return {{"tile", value}, {"fast", fast}};
+}
 
 // Two variants. Requests with k=13 fit no candidate, n > 100 is declined, and `fast` never fits an odd n.
 Op two_variants() {
@@ -58,9 +60,12 @@ Op two_variants() {
 
 const DeviceFacts k_device{.name = "toy GPU", .target = {Executor::cuda, "sm_90a"}, .multiprocessors = 10};
 
-Params request(std::int64_t n, std::int64_t k = 8) { return {{"n", n}, {"k", k}}; }
+Params request(std::int64_t n, std::int64_t k = 8) {
+  return {{"n", n}, {"k", k}};
+}
 
-TableRow row(std::string variant, std::vector<std::pair<std::string, std::string>> params, std::string n = "6") {
+TableRow row(std::string variant, std::vector<std::pair<std::string, std::string>> params,
+             std::string n = "6") {
   return {.op = "toy",
           .arch = "sm_90a",
           .when = {{"n", std::move(n)}},
@@ -76,7 +81,8 @@ TuningTable table_of(std::vector<TableRow> rows) {
 }
 
 std::string choice_of(const Selection& selection) {
-  return fmt::format("{} {}:{}", name_of(selection.source), selection.variant->name, to_string(selection.params));
+  return fmt::format("{} {}:{}", name_of(selection.source), selection.variant->name,
+                     to_string(selection.params));
 }
 
 std::string choice(const Params& wanted, const SelectionInputs& inputs = {}) {
@@ -84,7 +90,9 @@ std::string choice(const Params& wanted, const SelectionInputs& inputs = {}) {
   return choice_of(select(op, wanted, k_device, inputs));
 }
 
-SelectionInputs forced(std::string_view text) { return {.forced = ForcedChoice::parse(text)}; }
+SelectionInputs forced(std::string_view text) {
+  return {.forced = ForcedChoice::parse(text)};
+}
 
 std::string forced_refusal(std::string_view text, const Params& wanted) {
   return message_of<InvalidRequest>([&] { choice(wanted, forced(text)); });
@@ -95,8 +103,10 @@ std::string forced_refusal(std::string_view text, const Params& wanted) {
 TEST_SUITE_BEGIN("Selection");
 
 TEST_CASE("The sources decide in order") {
-  const TuningTable user = table_of({row("first", {{"tile", "16"}})}), shipped = table_of({row("first", {{"tile", "32"}})});
-  SelectionInputs all{.user_table = &user, .shipped_table = &shipped, .forced = ForcedChoice::parse("second:tile=5")};
+  const TuningTable user = table_of({row("first", {{"tile", "16"}})}),
+                    shipped = table_of({row("first", {{"tile", "32"}})});
+  SelectionInputs all{
+      .user_table = &user, .shipped_table = &shipped, .forced = ForcedChoice::parse("second:tile=5")};
   CHECK(choice(request(6), all) == "forced choice second:tile=5,fast=false");
   all.forced.reset();
   CHECK(choice(request(6), all) == "user table first:tile=16,fast=false");
@@ -148,8 +158,8 @@ TEST_CASE("A row that can't be used is passed over") {
 }
 
 TEST_CASE("Rows in another order give the same choice") {
-  std::vector<TableRow> rows{row("first", {{"tile", "16"}}), row("first", {{"tile", "17"}}, "7"), row("second", {{"tile", "18"}}, "8"),
-                             row("second", {{"tile", "19"}}, "9")};
+  std::vector<TableRow> rows{row("first", {{"tile", "16"}}), row("first", {{"tile", "17"}}, "7"),
+                             row("second", {{"tile", "18"}}, "8"), row("second", {{"tile", "19"}}, "9")};
   std::mt19937 random(5);
   for (int i = 0; i < 20; ++i) {
     std::ranges::shuffle(rows, random);
@@ -162,19 +172,24 @@ TEST_CASE("Rows in another order give the same choice") {
 TEST_CASE("The reason says where the choice comes from") {
   const Op op = two_variants();
   const TuningTable measured = table_of({row("first", {{"tile", "16"}})});
-  CHECK(select(op, request(6), k_device, {.user_table = &measured}).reason == "measured 3.5 us against 4.5 us of heuristic");
+  CHECK(select(op, request(6), k_device, {.user_table = &measured}).reason ==
+        "measured 3.5 us against 4.5 us of heuristic");
   TableRow published = row("first", {{"tile", "16"}});
   published.measured.reset();
   const TuningTable unmeasured = table_of({published});
-  CHECK(select(op, request(6), k_device, {.shipped_table = &unmeasured}).reason == "published, not measured here");
-  CHECK(select(op, request(6), k_device, {}).reason == "the cost model expects 1.10 us, the least of 5 candidates");
+  CHECK(select(op, request(6), k_device, {.shipped_table = &unmeasured}).reason ==
+        "published, not measured here");
+  CHECK(select(op, request(6), k_device, {}).reason ==
+        "the cost model expects 1.10 us, the least of 5 candidates");
   CHECK(select(op, request(6), k_device, forced("first")).reason == "forced by the caller");
-  CHECK(select(op, request(6), k_device, {.generic_only = true}).reason == "the generic variant was asked for");
+  CHECK(select(op, request(6), k_device, {.generic_only = true}).reason ==
+        "the generic variant was asked for");
 }
 
 TEST_CASE("Equal costs keep the stable order") {
   Op op = two_variants();
-  for (Variant& variant : op.variants) variant.cost_us = [](const Params&, const Params&, const DeviceFacts&) { return 2.0; };
+  for (Variant& variant : op.variants)
+    variant.cost_us = [](const Params&, const Params&, const DeviceFacts&) { return 2.0; };
   const Selection selection = select(op, request(6), k_device, {});
   CHECK(choice_of(selection) == "heuristic first:tile=4,fast=false");
   std::string order;
@@ -204,9 +219,11 @@ TEST_CASE("Forced parameters that no candidate has are completed by the defaults
 TEST_CASE("A forced choice that does not exist or does not fit is refused") {
   CHECK(forced_refusal("third", request(6)) == "toy has no variant 'third'; give one of first, second");
   CHECK(contains(forced_refusal("first:depth=1", request(6)), "toy variant first has no parameter 'depth'"));
-  CHECK(contains(forced_refusal("first:tile=65", request(6)), "tile=65 is not allowed; give an integer from 1 to 64"));
-  CHECK(forced_refusal("first:tile=3,fast=true", request(7)) ==
-        "toy can't be forced to first:tile=3,fast=true here, because n is odd; choose others or leave it out");
+  CHECK(contains(forced_refusal("first:tile=65", request(6)),
+                 "tile=65 is not allowed; give an integer from 1 to 64"));
+  CHECK(
+      forced_refusal("first:tile=3,fast=true", request(7)) ==
+      "toy can't be forced to first:tile=3,fast=true here, because n is odd; choose others or leave it out");
 }
 
 TEST_CASE("A forced choice is written NAME or NAME:parameter=value,...") {
@@ -224,7 +241,8 @@ TEST_CASE("Every loser says why, and the winner does not") {
   const Op op = two_variants();
   const Selection by_cost = select(op, request(6), k_device, {});
   CHECK(by_cost.candidates.front().why_not.empty());
-  for (std::size_t i = 1; i < by_cost.candidates.size(); ++i) CHECK(by_cost.candidates[i].why_not == "costs more by the model");
+  for (std::size_t i = 1; i < by_cost.candidates.size(); ++i)
+    CHECK(by_cost.candidates[i].why_not == "costs more by the model");
   for (const Candidate& candidate : select(op, request(6), k_device, forced("first:tile=33")).candidates)
     CHECK(candidate.why_not == "forced choice decided");
 }
@@ -242,10 +260,12 @@ TEST_CASE("The explanation is this text") {
         "    1.20 us  second:tile=2,fast=false  costs more by the model\n"
         "    1.40 us  first:tile=4,fast=false  costs more by the model\n"
         "    1.80 us  first:tile=8,fast=false  costs more by the model\n");
-  CHECK(explain(op, request(101), k_device, select(op, request(101), k_device, {})) ==
-        "request   toy n=101,k=8\ndevice    toy GPU (sm_90a, 10 multiprocessors)\ndeclined  n is beyond 100\n");
+  CHECK(
+      explain(op, request(101), k_device, select(op, request(101), k_device, {})) ==
+      "request   toy n=101,k=8\ndevice    toy GPU (sm_90a, 10 multiprocessors)\ndeclined  n is beyond 100\n");
   CHECK(explain(op, request(0), k_device, select(op, request(0), k_device, {})) ==
-        "request   toy n=0,k=8\ndevice    toy GPU (sm_90a, 10 multiprocessors)\nnothing   the output is empty; no launch\n");
+        "request   toy n=0,k=8\ndevice    toy GPU (sm_90a, 10 multiprocessors)\nnothing   the output is "
+        "empty; no launch\n");
 }
 
 TEST_CASE("The same inputs give the same decision") {
@@ -253,7 +273,8 @@ TEST_CASE("The same inputs give the same decision") {
   const TuningTable user = table_of({row("first", {{"tile", "16"}})});
   for (const std::int64_t n : {1, 6, 7, 100}) {
     const SelectionInputs inputs{.user_table = &user};
-    const Selection once = select(op, request(n), k_device, inputs), again = select(op, request(n), k_device, inputs);
+    const Selection once = select(op, request(n), k_device, inputs),
+                    again = select(op, request(n), k_device, inputs);
     CHECK(explain(op, request(n), k_device, once) == explain(op, request(n), k_device, again));
   }
 }

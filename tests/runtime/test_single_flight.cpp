@@ -107,7 +107,8 @@ TEST_CASE("A compile error is kept and raised again in full") {
 
 TEST_CASE("A failure that may pass is forgotten") {
   Flight flight;
-  CHECK_THROWS_AS(flight.get("a", []() -> int { throw TransientCompileError("no memory", ""); }), TransientCompileError);
+  CHECK_THROWS_AS(flight.get("a", []() -> int { throw TransientCompileError("no memory", ""); }),
+                  TransientCompileError);
   CHECK_FALSE(flight.find("a"));
   CHECK_THROWS_AS(flight.get("a", []() -> int { throw DriverError("busy", 2); }), DriverError);
   CHECK_FALSE(flight.find("a"));

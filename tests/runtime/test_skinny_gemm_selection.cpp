@@ -22,7 +22,9 @@ const Op& op() {
   return the_op;
 }
 
-Params complete(const SkinnyGemm& request) { return op().request.complete(params_of(request), "skinny_gemm"); }
+Params complete(const SkinnyGemm& request) {
+  return op().request.complete(params_of(request), "skinny_gemm");
+}
 
 Selection selection_of(const SkinnyGemm& request, const SelectionInputs& inputs = {}) {
   return select(op(), complete(request), device_profile("h200"), inputs);
@@ -53,11 +55,13 @@ TEST_CASE("Every candidate is complete, distinct, and one that its own schema al
 
 TEST_CASE("Batch-invariant requests only get variants with the invariant order") {
   for (std::int64_t m = 1; m <= 32; ++m)
-    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{32, 5120}, {2112, 7168}, {129280, 512}, {1, 8}}) {
+    for (const auto& [n, k] :
+         {std::pair<std::int64_t, std::int64_t>{32, 5120}, {2112, 7168}, {129280, 512}, {1, 8}}) {
       const Selection selection = selection_of({.m = m, .n = n, .k = k, .batch_invariant = true});
       CHECK(selection.params.integer("threads") == 128);
       for (const Candidate& candidate : selection.candidates)
-        if (candidate.params.integer("threads") != 128) CHECK(candidate.why_not == "batch_invariant needs threads=128");
+        if (candidate.params.integer("threads") != 128)
+          CHECK(candidate.why_not == "batch_invariant needs threads=128");
     }
   CHECK(contains(message_of<InvalidRequest>([] {
                    selection_of({.m = 1, .n = 8, .k = 64, .batch_invariant = true},
@@ -71,7 +75,8 @@ TEST_CASE("Operands in other formats and large M are declined, empty outputs nee
         "skinny_gemm serves bf16 operands, and x_format is f16");
   CHECK(selection_of({.m = 1, .n = 8, .k = 8, .w_format = SkinnyGemmFormat::mxfp8}).verdict.reason ==
         "skinny_gemm serves bf16 operands, and w_format is mxfp8");
-  CHECK(selection_of({.m = 33, .n = 8, .k = 8}).verdict.reason == "skinny_gemm serves m up to 32, and m is 33");
+  CHECK(selection_of({.m = 33, .n = 8, .k = 8}).verdict.reason ==
+        "skinny_gemm serves m up to 32, and m is 33");
   CHECK(selection_of({.m = 0, .n = 8, .k = 8}).verdict.kind == Verdict::nothing_to_do);
   CHECK(selection_of({.m = 8, .n = 0, .k = 8}).verdict.kind == Verdict::nothing_to_do);
   CHECK(selection_of({.m = 8, .n = 8, .k = 0}).verdict.kind == Verdict::serve);
@@ -86,11 +91,13 @@ TEST_CASE("Requests that contradict themselves are refused") {
 }
 
 TEST_CASE("160 threads can be forced, 16-byte loads of unaligned operands can't") {
-  const Selection wide = selection_of({.m = 1, .n = 32, .k = 5120}, {.forced = ForcedChoice::parse("simt:threads=160,tile_n=4,vector=true")});
+  const Selection wide = selection_of(
+      {.m = 1, .n = 32, .k = 5120}, {.forced = ForcedChoice::parse("simt:threads=160,tile_n=4,vector=true")});
   CHECK(wide.params.integer("threads") == 160);
   CHECK(wide.shape == LaunchShape{.grid = {8, 1, 1}, .block = {160, 1, 1}});
   CHECK(contains(message_of<InvalidRequest>([] {
-                   selection_of({.m = 1, .n = 32, .k = 5120, .aligned = false}, {.forced = ForcedChoice::parse("simt:vector=true")});
+                   selection_of({.m = 1, .n = 32, .k = 5120, .aligned = false},
+                                {.forced = ForcedChoice::parse("simt:vector=true")});
                  }),
                  "its 16-byte loads need aligned=true"));
 }
@@ -100,11 +107,13 @@ TEST_CASE("The grid covers every tile once, and never wraps") {
     for (const std::int64_t n : {std::int64_t{1}, std::int64_t{129}, std::int64_t{1} << 30}) {
       const SkinnyGemm request{.m = m, .n = n, .k = 64};
       const Selection selection = selection_of(request);
-      const std::int64_t tile_m = selection.params.integer("tile_m"), tile_n = selection.params.integer("tile_n");
+      const std::int64_t tile_m = selection.params.integer("tile_m"),
+                         tile_n = selection.params.integer("tile_n");
       const std::int64_t blocks = (m + tile_m - 1) / tile_m * ((n + tile_n - 1) / tile_n);
       CHECK(blocks <= 2147483647);
       CHECK(std::int64_t{selection.shape.grid[0]} == blocks);
-      CHECK(select(op(), complete(request), device_profile("h200"), {.generic_only = true}).shape.grid[0] > 0);
+      CHECK(select(op(), complete(request), device_profile("h200"), {.generic_only = true}).shape.grid[0] >
+            0);
     }
   // 5 x 2^30 blocks would be a quarter of them in 32 bits.
   CHECK(contains(message_of<InvalidRequest>([] {
@@ -116,10 +125,12 @@ TEST_CASE("The grid covers every tile once, and never wraps") {
 
 TEST_CASE("More memory traffic never makes the model's time shorter") {
   const Variant& simt = op().variants.front();
-  for (const Params& candidate : simt.candidates(complete({.m = 1, .n = 64, .k = 64}), device_profile("h200"))) {
+  for (const Params& candidate :
+       simt.candidates(complete({.m = 1, .n = 64, .k = 64}), device_profile("h200"))) {
     double before = 0;
     for (const std::int64_t n : {64, 512, 4096, 32768, 262144}) {
-      const double cost = simt.cost_us(complete({.m = 1, .n = n, .k = 4096}), candidate, device_profile("h200"));
+      const double cost =
+          simt.cost_us(complete({.m = 1, .n = n, .k = 4096}), candidate, device_profile("h200"));
       CHECK(cost >= before);
       CHECK(cost > 0);
       before = cost;

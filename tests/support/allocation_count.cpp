@@ -10,7 +10,9 @@ thread_local std::size_t t_allocations = 0;
 
 }  // namespace
 
-std::size_t jitsmith::test::allocations_of_this_thread() { return t_allocations; }
+std::size_t jitsmith::test::allocations_of_this_thread() {
+  return t_allocations;
+}
 
 void* operator new(std::size_t bytes) {
   ++t_allocations;
@@ -18,5 +20,9 @@ void* operator new(std::size_t bytes) {
   throw std::bad_alloc();
 }
 
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}

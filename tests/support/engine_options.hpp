@@ -1,4 +1,5 @@
-// Options that depend on nothing of the user's surroundings but the compilers, and a count of what an engine does.
+// Options that depend on nothing of the user's surroundings but the compilers, and a count of what an engine
+// does.
 #pragma once
 
 #include <map>

@@ -23,7 +23,9 @@ template <class Handle>
 Handle handle_of(std::size_t number) {
   return reinterpret_cast<Handle>(number + 1);
 }
-CUcontext context_of(int device) { return handle_of<CUcontext>(static_cast<std::size_t>(device)); }
+CUcontext context_of(int device) {
+  return handle_of<CUcontext>(static_cast<std::size_t>(device));
+}
 
 }  // namespace
 
@@ -36,9 +38,13 @@ FakeCuda* fake_cuda_reset() {
   return g_fake.get();
 }
 
-FakeCuda* fake_cuda() { return g_fake.get(); }
+FakeCuda* fake_cuda() {
+  return g_fake.get();
+}
 
-CUresult cuInit(unsigned) { return enter().init_result; }
+CUresult cuInit(unsigned) {
+  return enter().init_result;
+}
 
 CUresult cuDriverGetVersion(int* version) {
   *version = enter().version;
@@ -77,15 +83,32 @@ CUresult cuDeviceGetName(char* name, int size, CUdevice device) {
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
   const int capability = enter().capability[device];
   switch (which) {
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = capability / 10; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = capability % 10; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
-    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 60 << 20; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = 232448; break;
-    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *value = 3201000; break;
-    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *value = 6144; break;
-    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 0; break;  // hidden, as some drivers do
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = capability / 10;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      *value = capability % 10;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = 132;
+      break;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+      *value = 60 << 20;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+      *value = 232448;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+      *value = 3201000;
+      break;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+      *value = 6144;
+      break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+      *value = 0;
+      break;  // hidden, as some drivers do
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
@@ -129,15 +152,19 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
-                           unsigned) {
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
+                           CUlibraryOption*, void**, unsigned) {
   FakeCuda& fake = enter();
   const int number = ++fake.loads;
   if (fake.failing_loads > 0) {
     --fake.failing_loads;
     return fake.load_result;
   }
-  if (std::memcmp(code, "\x7f" "ELF", 4) != 0) return CUDA_ERROR_INVALID_IMAGE;
+  if (std::memcmp(code,
+                  "\x7f"
+                  "ELF",
+                  4) != 0)
+    return CUDA_ERROR_INVALID_IMAGE;
   *library = handle_of<CUlibrary>(static_cast<std::size_t>(number));
   return CUDA_SUCCESS;
 }

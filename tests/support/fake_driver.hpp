@@ -11,7 +11,8 @@
 
 namespace jitsmith::test {
 
-// The state of the library that engines open, as new: one GPU of 9.0, whose context is current on this thread.
+// The state of the library that engines open, as new: one GPU of 9.0, whose context is current on this
+// thread.
 inline FakeCuda& fresh_fake_cuda() {
   void* library = dlopen(JITSMITH_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());

@@ -1,5 +1,5 @@
-// The smallest op of a user: y[i] = x[i] + step, one template, one variant, both targets. It compiles in a fraction of
-// what a built-in family takes.
+// The smallest op of a user: y[i] = x[i] + step, one template, one variant, both targets. It compiles in a
+// fraction of what a built-in family takes.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,26 @@ JITSMITH_KERNEL void offset(float* y, const float* x, float step, int n) {
 }  // namespace mine
 )";
 
-inline Params offset_params(std::int64_t threads) { return {{"threads", threads}}; }
+inline Params offset_params(std::int64_t threads) {
+  return {{"threads", threads}};
+}
 
 inline Op offset_op(std::string source = std::string(k_offset_source)) {
   Variant variant;
   variant.name = "plain";
-  variant.kernel = {
-      .path = "mine/offset.cu",
-      .source = std::move(source),
-      .function = "mine::offset",
-      .schema = Schema().integer("threads", {.min = 32, .max = 256, .multiple_of = 32}, "threads of a block", 64)};
+  variant.kernel = {.path = "mine/offset.cu",
+                    .source = std::move(source),
+                    .function = "mine::offset",
+                    .schema = Schema().integer("threads", {.min = 32, .max = 256, .multiple_of = 32},
+                                               "threads of a block", 64)};
   variant.candidates = [](const Params&, const DeviceFacts&) {
     return std::vector<Params>{offset_params(64), offset_params(128)};
   };
   variant.shape = [](const Params& request, const Params& params) {
     const auto threads = params.integer("threads");
-    return LaunchShape{.grid = {static_cast<std::uint32_t>((request.integer("n") + threads - 1) / threads), 1, 1},
-                       .block = {static_cast<std::uint32_t>(threads), 1, 1}};
+    return LaunchShape{
+        .grid = {static_cast<std::uint32_t>((request.integer("n") + threads - 1) / threads), 1, 1},
+        .block = {static_cast<std::uint32_t>(threads), 1, 1}};
   };
   Op op;
   op.name = "offset";
@@ -75,6 +78,8 @@ struct Offset {
   }
 };
 
-inline Request offset_request(std::int64_t n) { return {"offset", {{"n", n}}}; }
+inline Request offset_request(std::int64_t n) {
+  return {"offset", {{"n", n}}};
+}
 
 }  // namespace jitsmith::test

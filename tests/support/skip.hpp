@@ -1,4 +1,5 @@
-// How a case says that it can't run here; CTest reads the line from standard output (cmake/DiscoverTests.cmake).
+// How a case says that it can't run here; CTest reads the line from standard output
+// (cmake/DiscoverTests.cmake).
 #pragma once
 
 #include <cstdio>

@@ -1,0 +1,190 @@
+// The command from the outside: what people type, what they get, on the host target.
+#include <algorithm>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "tool_process.hpp"
+
+using namespace jitsmith::test;
+using Json = nlohmann::json;
+
+namespace {
+
+// No compile: these cases only look.
+Tool plain_tool() {
+  return Tool(JITSMITH_TEST_BINARY_DIR "/tool-cache");
+}
+
+const std::vector<std::string> k_explain{"explain", "skinny_gemm", "--set", "n=2112",
+                                         "--set",   "k=7168",      "--set"};
+
+std::vector<std::string> with(std::vector<std::string> args, const std::vector<std::string>& more) {
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("jitsmith command");
+
+TEST_CASE("help and version succeed, a wrong command line does not") {
+  const Tool tool = plain_tool();
+  CHECK(has(tool({"--help"}).out, "explain"));
+  CHECK(has(tool({"warm", "--help"}).out, "--dry-run"));
+  CHECK(tool({"--version"}).status == 0);
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{},
+                                             {"nonsense"},
+                                             {"list", "--nonsense"},
+                                             {"show"},
+                                             {"cache"},
+                                             {"run", "skinny_gemm"},
+                                             {"warm", "--jobs", "0"}}) {
+    const ToolResult result = tool(args);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("jitsmith: "));
+    CHECK(std::ranges::count(result.err, '\n') == 1);
+  }
+  CHECK(has(tool({"nonsense"}).err, "nonsense"));
+}
+
+TEST_CASE("list and show derive from the schemas") {
+  const Tool tool = plain_tool();
+  CHECK(has(tool({"list"}).out, "skinny_gemm"));
+  CHECK(Json::parse(tool({"list", "--json"}).out)[0]["name"] == "skinny_gemm");
+  const ToolResult text = tool({"show", "skinny_gemm"});
+  for (const char* part : {"a multiple of 32 from 32 to 1024, default 128",
+                           "Run-time values, one binary serves them all: m, n, k", "bias", "optional",
+                           "aligned=true needs k to be a multiple of 8"})
+    CHECK(has(text.out, part));
+  const Json json = Json::parse(tool({"show", "skinny_gemm", "--json"}).out);
+  CHECK(json["request"]["parameters"][0]["name"] == "m");
+  CHECK(json["variants"][0]["baked_in"]["parameters"][0]["default"] == 128);
+  const ToolResult unknown = tool({"show", "nonsense"});
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err == "jitsmith: there is no op 'nonsense'; give one of skinny_gemm\n");
+}
+
+TEST_CASE("explain needs no GPU and says why") {
+  const Tool tool = plain_tool();
+  const ToolResult text = tool(with(k_explain, {"m=4", "--device", "h200"}));
+  CHECK(text.status == 0);
+  CHECK(has(text.out, "h200 (sm_90a, 132 multiprocessors)"));
+  CHECK(has(text.out, "costs more by the model"));
+  const Json json = Json::parse(tool(with(k_explain, {"m=4", "--arch", "sm_100a", "--json"})).out);
+  CHECK(json["device"]["name"] == "b200");
+  CHECK(json["request"]["out"] == "bf16");
+  CHECK(json["winner"]["params"]["tile_m"] == 4);
+  CHECK(has(tool(with(k_explain, {"m=4", "--target", "host"})).out, "host"));
+
+  const ToolResult declined = tool(with(k_explain, {"m=33"}));
+  CHECK(declined.status == 0);
+  CHECK(has(declined.out, "declined  skinny_gemm serves m up to 32, and m is 33"));
+  CHECK(Json::parse(tool(with(k_explain, {"m=33", "--json"})).out)["verdict"] == "decline");
+}
+
+TEST_CASE("explain refuses what has no meaning, in one sentence") {
+  const Tool tool = plain_tool();
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"m=-1"}, "m=-1 is not allowed"},
+      {{"m=4", "--set", "m=5"}, "--set m is given twice"},
+      {{"m=4", "--set", "q=5"}, "skinny_gemm has no parameter 'q'"},
+      {{"m=4", "--set", "out=f64"}, "out=f64 is not allowed"},
+      {{"m=4", "--set", "k"}, "--set 'k' is not of the form name=value"},
+      {{"m=4", "--device", "gtx"}, "device 'gtx' is unknown"},
+      {{"m=4", "--arch", "7"}, "'7' is no architecture"},
+      {{"m=4", "--target", "tpu"}, "--target 'tpu' is unknown"},
+      {{"m=4", "--arch", "sm_80", "--device", "a100"}, "give one of them"},
+      {{"m=4", "--set", "variant=tensor"}, "skinny_gemm has no variant 'tensor'"},
+  };
+  for (const auto& [args, sentence] : cases) {
+    const ToolResult result = tool(with(k_explain, args));
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK_MESSAGE(has(result.err, sentence), result.err);
+    CHECK(std::ranges::count(result.err, '\n') == 1);
+  }
+}
+
+TEST_CASE("doctor says what is missing, and fails only when nothing can run") {
+  Tool tool = plain_tool();
+  tool.set("JITSMITH_NVRTC", "/nonexistent/libnvrtc.so").set("JITSMITH_DRIVER", "/nonexistent/libcuda.so");
+  const Json json = Json::parse(tool({"doctor", "--json"}).out);
+  CHECK(json["gpu"]["found"] == false);
+  CHECK(json["nvrtc"]["found"] == false);
+  CHECK(json["host_compiler"]["found"] == true);
+  CHECK(json["cache"]["state"] == "usable");
+  CHECK(json["environment"]["JITSMITH_NVRTC"] == "/nonexistent/libnvrtc.so");
+  const ToolResult text = tool({"doctor"});
+  CHECK(text.status == 0);
+  CHECK(has(text.out, "JITSMITH_NVRTC names /nonexistent/libnvrtc.so, which does not exist"));
+  CHECK(has(text.out, "not found: no GPU driver"));
+
+  const ToolResult nothing = tool.set("JITSMITH_HOST_CXX", "/nonexistent/c++")({"doctor"});
+  CHECK(nothing.status == 1);
+  CHECK(has(nothing.err, "neither NVRTC nor a host compiler"));
+}
+
+TEST_CASE("a setting without meaning in the environment is refused") {
+  const ToolResult result = plain_tool().set("JITSMITH_TARGET", "tpu")({"list"});
+  CHECK(result.status == 2);
+  CHECK(has(result.err, "JITSMITH_TARGET=tpu"));
+}
+
+TEST_CASE("an unusable cache is reported by name, and nothing is warmed into it") {
+  const Tool tool("/dev/null/cache");
+  const ToolResult stat = tool({"cache", "stat"});
+  CHECK(stat.status == 0);
+  CHECK(stat.out.starts_with("state     off: "));
+  CHECK(Json::parse(tool({"cache", "stat", "--json"}).out)["state"] == "off");
+  CHECK(tool({"cache", "list"}).status == 1);
+  const ToolResult warm = tool({"warm", "--all", "--arch", "host"});
+  CHECK(warm.status == 1);
+  CHECK(has(warm.err, "jitsmith: there is no cache to fill: "));
+  CHECK(has(warm.err, "/dev/null/cache"));
+}
+
+TEST_CASE("warm wants to be told what and for which architecture") {
+  const Tool tool = plain_tool();
+  CHECK(has(tool({"warm", "--all"}).err, "warm needs an architecture"));
+  CHECK(has(tool({"warm", "--arch", "host"}).err, "warm needs to be told what"));
+  CHECK(has(tool({"warm", "--all", "--set", "m=1", "--arch", "host"}).err, "--set belongs to an op"));
+  CHECK(
+      has(tool({"warm", "--all", "--arch", "sm_90a", "--device", "a100"}).err, "which --arch does not name"));
+  CHECK(has(tool({"warm", "--from", "/nonexistent.json", "--arch", "host"}).err, "/nonexistent.json"));
+}
+
+TEST_CASE("a dry run lists every candidate of every architecture once") {
+  const TempDir cache;
+  const Json json =
+      Json::parse(Tool(cache / "c")({"warm", "--all", "--arch", "host,host", "--dry-run", "--json"}).out);
+  CHECK(json["missing"] == json["kernels"].size());
+  CHECK(json["missing"] > 10);
+  CHECK(json["compiled"] == 0);
+  std::set<std::string> distinct;
+  for (const Json& kernel : json["kernels"]) distinct.insert(kernel.dump());
+  CHECK(distinct.size() == json["kernels"].size());
+}
+
+TEST_CASE("without NVRTC a warm lists what failed") {
+  const TempDir cache;
+  const ToolResult result =
+      Tool(cache / "c")
+          .set("JITSMITH_NVRTC", "/nonexistent")(
+              {"warm", "skinny_gemm", "--set", "m=1", "--set", "n=8", "--set", "k=8", "--arch", "sm_90a"});
+  CHECK(result.status == 1);
+  CHECK(has(result.err, "failed: JITSMITH_NVRTC names /nonexistent"));
+  CHECK(has(result.out, "1 failed"));
+}
+
+TEST_CASE("standard output that takes nothing is a failure and no crash") {
+  const Tool tool = plain_tool();
+  for (const char* redirection : {">&-", ">/dev/full", "| true; exit 1"})
+    CHECK(tool({"show", "skinny_gemm"}, redirection).status == 1);
+  CHECK(has(tool({"list"}, ">/dev/full").err, "standard output could not be written"));
+}
+
+TEST_SUITE_END();

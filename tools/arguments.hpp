@@ -1,0 +1,36 @@
+// Arguments: the kinds of options that sub-commands have. It stands before CLI11, a header that takes seconds
+// to compile in each file that includes it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace jitsmith {
+
+class Arguments {
+ public:
+  explicit Arguments(CLI::App& parser) : parser_(&parser) {}
+
+  Arguments sub_command(const char* name, const char* help);
+  void require_sub_command();
+  bool given() const;  // after parsing: whether this sub-command was named
+
+  // `name` is "--out", or "op" for one that is found by its place; `type` is its value in the help text. What
+  // a variable holds before is the default. All variables must live until parsing is done.
+  void flag(const char* name, bool& value, const char* help);
+  void text(const char* name, std::string& value, const char* type, const char* help);
+  void required(const char* name, std::string& value, const char* type, const char* help);
+  void repeated(const char* name, std::vector<std::string>& values, const char* type, const char* help);
+  void comma_separated(const char* name, std::vector<std::string>& values, const char* type,
+                       const char* help);
+  void count(const char* name, unsigned& value, unsigned max, const char* type, const char* help);
+
+ private:
+  CLI::App* parser_;
+};
+
+}  // namespace jitsmith
