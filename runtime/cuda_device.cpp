@@ -147,7 +147,7 @@ void CudaDevice::check_params(const CudaKernel& kernel) {
     driver_->check(result, "cuKernelGetParamInfo", facts().name);
   }
   if (sizes != kernel.facts().param_bytes)
-    throw DriverError(fmt::format("kernel {} was loaded with parameters of {} bytes and compiled with {}; clear the cache",
+    throw DriverError(fmt::format("kernel {} was loaded with other parameters than it was compiled with ({} and {} bytes); clear the cache",
                                   kernel.facts().lowered_name, fmt::join(sizes, ", "), fmt::join(kernel.facts().param_bytes, ", ")),
                       -1);
 }

@@ -10,14 +10,15 @@
 namespace jitsmith {
 namespace {
 
-constexpr std::int64_t k_largest_sample = 64;
+// Tiles depend on small extents, and what is worth its registers on large ones.
+constexpr std::int64_t k_sample_extents[] = {1, 2, 4, 8, 64, 1024, 16384, 65536};
 
 std::vector<Value> values_of(const ParamSpec& spec) {
   std::vector<Value> values;
   switch (spec.kind) {
     case ParamKind::integer:
-      for (std::int64_t value = 1; value <= k_largest_sample; value *= 2)
-        if (spec.integers.contains(value)) values.emplace_back(value);
+      for (const std::int64_t extent : k_sample_extents)
+        if (spec.integers.contains(extent)) values.emplace_back(extent);
       break;
     case ParamKind::boolean:
       values = {false, true};
@@ -32,12 +33,29 @@ std::vector<Value> values_of(const ParamSpec& spec) {
   return values;
 }
 
-// Each request with each value of the parameter.
-std::vector<Params> product(const std::vector<Params>& requests, const ParamSpec& spec) {
-  std::vector<Params> all;
-  for (const Value& value : values_of(spec))
-    for (const Params& request : requests) all.emplace_back(request).set(spec.name, value);
-  return all;
+// Each request with each value of each parameter that is an integer, or is not.
+std::vector<Params> product(std::vector<Params> requests, const Schema& schema, bool integers) {
+  for (const ParamSpec& spec : schema.params()) {
+    if ((spec.kind == ParamKind::integer) != integers) continue;
+    std::vector<Params> all;
+    for (const Value& value : values_of(spec))
+      for (const Params& request : requests) all.emplace_back(request).set(spec.name, value);
+    requests = std::move(all);
+  }
+  return requests;
+}
+
+// Those that the schema's rules and the contract admit, complete.
+std::vector<Params> served(const Op& op, const std::vector<Params>& requests, const DeviceFacts& device) {
+  std::vector<Params> result;
+  for (const Params& request : requests) try {
+      Params complete = op.request.complete(request, op.name);
+      if (!op.contract || op.contract(complete, device).kind == Verdict::serve)
+        result.push_back(std::move(complete));
+    } catch (const InvalidRequest&) {
+      // a combination that a rule excludes
+    }
+  return result;
 }
 
 }  // namespace
@@ -46,23 +64,10 @@ std::string to_string(const Specialisation& s) {
   return fmt::format("{} {} {}:{}", s.target.arch, s.op, s.variant->name, to_string(s.params));
 }
 
-std::vector<Params> sample_requests(const Op& op) {
+std::vector<Params> sample_requests(const Op& op, const DeviceFacts& device) {
   if (!op.arrays) return {};
-  std::vector<Params> all{op.arrays->demo};
-  for (const ParamSpec& spec : op.request.params())
-    if (spec.kind != ParamKind::integer) all = product(all, spec);
-  const std::vector<Params> with_demo_extents = all;
-  for (const ParamSpec& spec : op.request.params())
-    if (spec.kind == ParamKind::integer)
-      std::ranges::move(product(with_demo_extents, spec), std::back_inserter(all));
-
-  std::vector<Params> allowed;
-  for (const Params& request : all) try {
-      allowed.push_back(op.request.complete(request, op.name));
-    } catch (const InvalidRequest&) {
-      // a combination that the schema's rules exclude
-    }
-  return allowed;
+  const std::vector<Params> demos = served(op, product({op.arrays->demo}, op.request, false), device);
+  return served(op, product(demos, op.request, true), device);
 }
 
 void WarmSet::insert(Specialisation specialisation) {
@@ -79,8 +84,7 @@ void WarmSet::add(const Request& request, const DeviceFacts& device,
 }
 
 void WarmSet::add_all(const Op& op, const DeviceFacts& device) {
-  for (const Params& request : sample_requests(op)) {
-    if (op.contract && op.contract(request, device).kind != Verdict::serve) continue;
+  for (const Params& request : sample_requests(op, device)) {
     for (const Variant& variant : op.variants) {
       if (!variant.candidates) continue;
       for (Params& params : variant.candidates(request, device))

@@ -45,8 +45,9 @@ class WarmSet {
   std::size_t without_kernel_ = 0;
 };
 
-// The requests that stand for all: the demo's extents, and each extent in turn at 1, 2, 4, ... 64, with every
-// combination of the parameters that have few values.
-std::vector<Params> sample_requests(const Op& op);
+// The requests that stand for all of `op`, complete and served: every combination of the parameters with few
+// values that is served at the extents of the demo, each with every combination of a few small and large
+// extents.
+std::vector<Params> sample_requests(const Op& op, const DeviceFacts& device);
 
 }  // namespace jitsmith

@@ -95,14 +95,19 @@ template <int Threads, int TileM, int TileN>
 JITSMITH_DEVICE void add_products_scalar(const bf16* const (&x_rows)[TileM], const bf16* const (&w_rows)[TileN],
                                          uint32 thread, uint32 k, float (&sums)[TileM * TileN]) {
 #pragma unroll 1
-  for (uint32 first = thread * k_chunk; first < k; first += Threads * k_chunk)
-#pragma unroll 1
-    for (uint32 e = first; e < min(first + k_chunk, k); ++e)
+  for (uint32 e = thread * k_chunk; e < k;) {
+    float xs[TileM];
 #pragma unroll
-      for (int j = 0; j < TileN; ++j)
+    for (int i = 0; i < TileM; ++i) xs[i] = to_float(x_rows[i][e]);
 #pragma unroll
-        for (int i = 0; i < TileM; ++i)
-          sums[i * TileN + j] = fma_rn(to_float(x_rows[i][e]), to_float(w_rows[j][e]), sums[i * TileN + j]);
+    for (int j = 0; j < TileN; ++j) {
+      const float w = to_float(w_rows[j][e]);
+#pragma unroll
+      for (int i = 0; i < TileM; ++i) sums[i * TileN + j] = fma_rn(xs[i], w, sums[i * TileN + j]);
+    }
+    ++e;
+    if (e % k_chunk == 0) e += (Threads - 1) * k_chunk;  // on to this thread's next chunk
+  }
 }
 
 // Where the rows of a tile start. A tile that reaches past the last row has that one again instead; what is computed from it
@@ -114,25 +119,27 @@ JITSMITH_DEVICE void find_rows(const bf16* matrix, int64 stride, int first, int 
   for (int i = 1; i < Tile; ++i) rows[i] = computed_once(rows[i - 1] + (first + i < extent ? stride : 0));
 }
 
-// The butterfly sum over the 32 lanes of each of `Count` values at once: afterwards lane l has, in values[0], the sum of
-// value l / (32 / Count). Halving what a lane carries at each distance takes 31 shuffles for 32 values, not 160, and
-// every sum is still the tree 16, 8, 4, 2, 1.
-template <int Count>
-JITSMITH_DEVICE float sum_over_warp(float (&values)[Count], uint32 lane) {
-  int distance = 16;
+// The butterfly sum over the 32 lanes of each of `Count` values at once: lane l gets the sum of value l / (32 / Count).
+// Halving what a lane carries at each distance takes 31 shuffles for 32 values, not 160, and every sum is still the tree
+// 16, 8, 4, 2, 1.
+template <int Distance = 16, int Count>
+JITSMITH_DEVICE float sum_over_warp(const float (&values)[Count], uint32 lane) {
+  if constexpr (Distance == 0) {
+    return values[0];
+  } else if constexpr (Count == 1) {
+    const float sum[1] = {add_rn(values[0], shuffle_xor(values[0], Distance))};
+    return sum_over_warp<Distance / 2>(sum, lane);
+  } else {
+    const bool upper = (lane & Distance) != 0;
+    float sums[Count / 2];
 #pragma unroll
-  for (int count = Count; count > 1; count /= 2, distance /= 2) {
-    const bool upper = (lane & static_cast<uint32>(distance)) != 0;
-#pragma unroll
-    for (int i = 0; i < count / 2; ++i) {
-      const float kept = select(upper, values[i + count / 2], values[i]);
-      const float sent = select(upper, values[i], values[i + count / 2]);
-      values[i] = add_rn(kept, shuffle_xor(sent, static_cast<uint32>(distance)));
+    for (int i = 0; i < Count / 2; ++i) {
+      const float kept = select(upper, values[i + Count / 2], values[i]);
+      const float sent = select(upper, values[i], values[i + Count / 2]);
+      sums[i] = add_rn(kept, shuffle_xor(sent, Distance));
     }
+    return sum_over_warp<Distance / 2>(sums, lane);
   }
-#pragma unroll
-  for (; distance > 0; distance /= 2) values[0] = add_rn(values[0], shuffle_xor(values[0], static_cast<uint32>(distance)));
-  return values[0];
 }
 
 template <int Threads, int TileM, int TileN, int Unroll, bool Vector, class Out>
