@@ -1,7 +1,6 @@
 #include <jitsmith/runtime/device_facts.hpp>
 
 #include <array>
-#include <regex>
 
 #include <fmt/format.h>
 
@@ -17,6 +16,14 @@ DeviceFacts gpu(std::string name, std::string arch, std::uint32_t multiprocessor
                 double data_sheet_gb_per_s, double clock_ghz, std::uint32_t shared_kib) {
   return {std::move(name), {Executor::cuda, std::move(arch)}, multiprocessors,   l2_mib * k_mib, 0.93 * data_sheet_gb_per_s,
           clock_ghz,       shared_kib * k_kib};
+}
+
+// sm_ and a number of two or three digits, with an a or f behind it or not.
+bool names_architecture(std::string_view arch) {
+  if (!arch.starts_with("sm_")) return false;
+  arch.remove_prefix(3);
+  if (arch.ends_with('a') || arch.ends_with('f')) arch.remove_suffix(1);
+  return (arch.size() == 2 || arch.size() == 3) && arch.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 }  // namespace
@@ -49,8 +56,7 @@ const DeviceFacts& device_profile(std::string_view name) {
 DeviceFacts device_profile_for_arch(std::string_view arch) {
   for (const DeviceFacts& profile : device_profiles())
     if (profile.target.arch == arch) return profile;
-  static const std::regex pattern("sm_[0-9]{2,3}[af]?");
-  if (!std::regex_match(arch.begin(), arch.end(), pattern))
+  if (!names_architecture(arch))
     throw InvalidRequest(fmt::format("'{}' is no architecture; give one like sm_80, sm_90a or host", arch));
   DeviceFacts facts = device_profile("a100");
   facts.name = fmt::format("a100 as {}", arch);

@@ -1,7 +1,6 @@
 #include <jitsmith/tools/warm_set.hpp>
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 

@@ -213,7 +213,7 @@ TEST_CASE("Descriptors are not inherited by programs that are started") {
   CHECK(inheritable == 0);
 }
 
-TEST_CASE("Many threads publish and read the same keys at once") {
+TEST_CASE("Many threads publish and read the same keys at once [tsan]") {
   const TempDir temp;
   Cache cache(in(temp / "cache"));
   constexpr int k_threads = 8, k_rounds = 60;
@@ -233,7 +233,7 @@ TEST_CASE("Many threads publish and read the same keys at once") {
   CHECK(cache.stats().corrupt == 0);
 }
 
-TEST_CASE("Damage, repair, listing and clearing by many threads at once") {
+TEST_CASE("Damage, repair, listing and clearing by many threads at once [tsan]") {
   const TempDir temp;
   Cache cache(in(temp / "cache"));
   const Entry entry = numbered_entry(1);

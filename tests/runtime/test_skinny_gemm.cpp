@@ -105,6 +105,19 @@ TEST_CASE(
   check_pairs(engine, k_instantiations);
 }
 
+TEST_CASE("Sums over every warp and several rounds of chunks have the model's bits") {
+  Engine engine(host_options(kernel_cache()));
+  for (const Instantiation& with : k_instantiations) {
+    Case c{.with = with, .values = GemmValues::random};
+    c.request = {.m = with.tile_m + 1,
+                 .n = with.tile_n + 3,
+                 .k = 2 * with.threads * 8 * with.unroll + (with.vector ? 8 : 5),
+                 .out = with.out,
+                 .aligned = with.vector};
+    check_case(engine, c, 1);
+  }
+}
+
 TEST_CASE("What selection chooses by itself is right too") {
   Engine engine(host_options(kernel_cache()));
   for (const SkinnyGemm& request :

@@ -182,7 +182,7 @@ TEST_CASE("without NVRTC a warm lists what failed") {
 
 TEST_CASE("standard output that takes nothing is a failure and no crash") {
   const Tool tool = plain_tool();
-  for (const char* redirection : {">&-", ">/dev/full", "| true; exit 1"})
+  for (const char* redirection : {">&-", ">/dev/full"})
     CHECK(tool({"show", "skinny_gemm"}, redirection).status == 1);
   CHECK(has(tool({"list"}, ">/dev/full").err, "standard output could not be written"));
 }
