@@ -35,8 +35,8 @@ Cublas::Cublas(const std::string& path) {
   check(get_version(handle_, &version_), "cublasGetVersion");
 }
 
-void Cublas::gemm(CUstream stream, std::int64_t m, std::int64_t n, std::int64_t k, const void* x, const void* w, void* y,
-                  bool f32_out) {
+void Cublas::gemm(CUstream stream, std::int64_t m, std::int64_t n, std::int64_t k, const void* x,
+                  const void* w, void* y, bool f32_out) {
   const float one = 1, zero = 0;
   const int mi = static_cast<int>(m), ni = static_cast<int>(n), ki = static_cast<int>(k);
   check(set_stream_(handle_, stream), "cublasSetStream");

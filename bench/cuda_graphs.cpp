@@ -14,7 +14,8 @@ namespace {
 template <class Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) throw DriverError(fmt::format("libcuda has no {}; install a driver of CUDA 12.4 or later", name), -1);
+  if (function == nullptr)
+    throw DriverError(fmt::format("libcuda has no {}; install a driver of CUDA 12.4 or later", name), -1);
 }
 
 }  // namespace
@@ -45,11 +46,12 @@ CudaGraphs::CudaGraphs() {
 #undef BENCH_QUOTE
 
 void CudaGraphs::check(CUresult result, const char* call) {
-  if (result != CUDA_SUCCESS) throw DriverError(fmt::format("{} failed with code {}", call, static_cast<int>(result)), result);
+  if (result != CUDA_SUCCESS)
+    throw DriverError(fmt::format("{} failed with code {}", call, static_cast<int>(result)), result);
 }
 
-std::vector<double> median_us(const CudaGraphs& cuda, const std::vector<Contender>& contenders, std::size_t launches,
-                              int rounds, std::vector<Spread>* spread) {
+std::vector<double> median_us(const CudaGraphs& cuda, const std::vector<Contender>& contenders,
+                              std::size_t launches, int rounds, std::vector<Spread>* spread) {
   CUstream stream = nullptr;
   CudaGraphs::check(cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   CUevent start = nullptr, stop = nullptr;
@@ -60,7 +62,8 @@ std::vector<double> median_us(const CudaGraphs& cuda, const std::vector<Contende
   for (const Contender& contender : contenders) {
     CUgraph graph = nullptr;
     CUgraphExec exec = nullptr;
-    CudaGraphs::check(cuda.begin_capture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+    CudaGraphs::check(cuda.begin_capture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                      "cuStreamBeginCapture");
     for (std::size_t i = 0; i < launches; ++i) contender.enqueue(stream, i);
     CudaGraphs::check(cuda.end_capture(stream, &graph), "cuStreamEndCapture");
     CudaGraphs::check(cuda.instantiate(&exec, graph, 0), "cuGraphInstantiate");

@@ -1,5 +1,5 @@
-// The part of the driver API that measuring needs and the library does not: streams, graphs, events. Opened at run time,
-// so that the benches build and link without a driver.
+// The part of the driver API that measuring needs and the library does not: streams, graphs, events. Opened
+// at run time, so that the benches build and link without a driver.
 #pragma once
 
 #include <cuda.h>
@@ -34,13 +34,13 @@ struct Contender {
   std::function<void(CUstream, std::size_t)> enqueue;
 };
 
-// Median time of one launch of each contender, in microseconds. Each becomes a graph of `launches` nodes in a chain; the
-// graphs are replayed in turn, `rounds` times, after one untimed round, so that all meet the same clocks and temperature.
-// `spread`, when given, gets the fastest and the slowest round of each.
+// Median time of one launch of each contender, in microseconds. Each becomes a graph of `launches` nodes in a
+// chain; the graphs are replayed in turn, `rounds` times, after one untimed round, so that all meet the same
+// clocks and temperature. `spread`, when given, gets the fastest and the slowest round of each.
 struct Spread {
   double fastest, slowest;
 };
-std::vector<double> median_us(const CudaGraphs& cuda, const std::vector<Contender>& contenders, std::size_t launches,
-                              int rounds, std::vector<Spread>* spread = nullptr);
+std::vector<double> median_us(const CudaGraphs& cuda, const std::vector<Contender>& contenders,
+                              std::size_t launches, int rounds, std::vector<Spread>* spread = nullptr);
 
 }  // namespace jitsmith::bench

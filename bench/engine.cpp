@@ -2,7 +2,8 @@
 //
 //   bench_engine REQUESTS.json
 //
-// Without a GPU it measures compiling alone. Each figure is a median; what is compared is measured in alternation.
+// Without a GPU it measures compiling alone. Each figure is a median; what is compared is measured in
+// alternation.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -34,14 +35,16 @@ double microseconds(F&& work) {
 }
 
 // The distinct specialisations that the requests of the file are dispatched to, by a request for each.
-std::vector<SkinnyGemm> distinct_requests(const Engine& engine, const std::string& file, const DeviceFacts& device) {
+std::vector<SkinnyGemm> distinct_requests(const Engine& engine, const std::string& file,
+                                          const DeviceFacts& device) {
   const Op& op = engine.op(SkinnyGemm::k_op);
   std::set<std::string> seen;
   std::vector<SkinnyGemm> requests;
   for (const RawRequest& raw : RequestFile::read(file).requests) {
     const Params request = op.request.complete(raw.typed(op.request, file), op.name);
     const Selection selection = engine.explain({op.name, request}, device);
-    if (selection.variant != nullptr && seen.insert(selection.variant->name + to_string(selection.params)).second)
+    if (selection.variant != nullptr &&
+        seen.insert(selection.variant->name + to_string(selection.params)).second)
       requests.push_back(skinny_gemm_from(request));
   }
   return requests;
@@ -54,14 +57,17 @@ void measure_compiles(const std::string& file) {
   double first = 0;
   for (const SkinnyGemm& request : distinct_requests(engine, file, h200)) {
     const Selection selection = engine.explain({std::string(SkinnyGemm::k_op), params_of(request)}, h200);
-    const double took = microseconds([&] { engine.compile(*selection.variant, selection.params, h200.target); }) / 1e3;
+    const double took =
+        microseconds([&] { engine.compile(*selection.variant, selection.params, h200.target); }) / 1e3;
     if (first == 0)
       first = took;
     else
       ms.push_back(took);
   }
-  fmt::print("compile, sm_90a, NVRTC {}: first {:.0f} ms, then median {:.1f} ms, slowest {:.1f} ms of {} specialisations\n",
-             engine.nvrtc().version(), first, median(ms), ms.empty() ? 0 : *std::ranges::max_element(ms), ms.size());
+  fmt::print(
+      "compile, sm_90a, NVRTC {}: first {:.0f} ms, then median {:.1f} ms, slowest {:.1f} ms of {} "
+      "specialisations\n",
+      engine.nvrtc().version(), first, median(ms), ms.empty() ? 0 : *std::ranges::max_element(ms), ms.size());
 }
 
 // The driver's own part of loading: the same code, loaded and made ready by hand.
@@ -79,7 +85,8 @@ class RawLoad {
   CUlibrary load(const Binary& binary, CUkernel& kernel) const {
     CUlibrary library = nullptr;
     CUfunction function = nullptr;
-    CudaGraphs::check(load_(&library, binary.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0), "cuLibraryLoadData");
+    CudaGraphs::check(load_(&library, binary.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+                      "cuLibraryLoadData");
     CudaGraphs::check(kernel_(&kernel, library, binary.facts.lowered_name.c_str()), "cuLibraryGetKernel");
     CudaGraphs::check(function_(&function, kernel), "cuKernelGetFunction");
     return library;
@@ -87,9 +94,18 @@ class RawLoad {
   void unload(CUlibrary library) const { unload_(library); }
 
   void launch(CUstream stream, CUkernel kernel, const LaunchShape& shape, void** args) const {
-    const CUlaunchConfig config{.gridDimX = shape.grid[0], .gridDimY = 1, .gridDimZ = 1, .blockDimX = shape.block[0],
-                                .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = 0, .hStream = stream, .attrs = nullptr, .numAttrs = 0};
-    CudaGraphs::check(launch_(&config, reinterpret_cast<CUfunction>(kernel), args, nullptr), "cuLaunchKernelEx");
+    const CUlaunchConfig config{.gridDimX = shape.grid[0],
+                                .gridDimY = 1,
+                                .gridDimZ = 1,
+                                .blockDimX = shape.block[0],
+                                .blockDimY = 1,
+                                .blockDimZ = 1,
+                                .sharedMemBytes = 0,
+                                .hStream = stream,
+                                .attrs = nullptr,
+                                .numAttrs = 0};
+    CudaGraphs::check(launch_(&config, reinterpret_cast<CUfunction>(kernel), args, nullptr),
+                      "cuLaunchKernelEx");
   }
 
  private:
@@ -121,8 +137,10 @@ void measure_warm_start(const std::string& file, const RawLoad& raw) {
     ours.push_back(microseconds([&] { source = warm.plan(request).state().source; }));
     if (source != BinarySource::disk) throw std::runtime_error("a warm plan did not come from the disk");
   }
-  fmt::print("warm disk entry to launch-ready: {:.0f} us, the driver's own load {:.0f} us, beyond it {:.0f} us ({} plans)\n",
-             median(ours), median(drivers), median(ours) - median(drivers), ours.size());
+  fmt::print(
+      "warm disk entry to launch-ready: {:.0f} us, the driver's own load {:.0f} us, beyond it {:.0f} us ({} "
+      "plans)\n",
+      median(ours), median(drivers), median(ours) - median(drivers), ours.size());
 }
 
 void measure_look_up_and_launch(const RawLoad& raw, const CudaGraphs& cuda) {
@@ -137,15 +155,17 @@ void measure_look_up_and_launch(const RawLoad& raw, const CudaGraphs& cuda) {
   std::vector<double> look_up_ns;
   for (int round = 0; round < k_rounds; ++round)
     look_up_ns.push_back(1e3 / k_look_ups * microseconds([&] {
-      for (int i = 0; i < k_look_ups; ++i)
-        if (!engine.plan(request)) throw std::runtime_error("the plan is gone");
-    }));
+                           for (int i = 0; i < k_look_ups; ++i)
+                             if (!engine.plan(request)) throw std::runtime_error("the plan is gone");
+                         }));
   fmt::print("plan look-up: {:.0f} ns\n", median(look_up_ns));
 
-  const Binary binary = engine.compile(*plan.state().selection.variant, plan.state().selection.params, device.facts().target);
+  const Binary binary =
+      engine.compile(*plan.state().selection.variant, plan.state().selection.params, device.facts().target);
   CUkernel kernel = nullptr;
   raw.load(binary, kernel);
-  // All zero, so k = 0 and null pointers: the raw kernel reads and writes nothing, and costs the host the same.
+  // All zero, so k = 0 and null pointers: the raw kernel reads and writes nothing, and costs the host the
+  // same.
   std::vector<std::byte> packed(binary.facts.param_bytes.at(0));
   void* raw_args[] = {packed.data()};
   CUstream stream = nullptr;
@@ -167,8 +187,8 @@ void measure_look_up_and_launch(const RawLoad& raw, const CudaGraphs& cuda) {
     ours.push_back(us * 1e3 / k_launches);
     theirs.push_back(raw_us * 1e3 / k_launches);
   }
-  fmt::print("launch: {:.0f} ns, raw cuLaunchKernelEx {:.0f} ns, beyond it {:.0f} ns\n", median(ours), median(theirs),
-             median(ours) - median(theirs));
+  fmt::print("launch: {:.0f} ns, raw cuLaunchKernelEx {:.0f} ns, beyond it {:.0f} ns\n", median(ours),
+             median(theirs), median(ours) - median(theirs));
 }
 
 void run(const std::string& file) {

@@ -37,7 +37,8 @@ Op read_floor_op() {
   variant.kernel = {.path = "read_floor.cu",
                     .source = k_read_floor_source,
                     .function = "jitsmith::read_floor",
-                    .schema = Schema().integer("threads", {.min = 32, .max = 1024, .multiple_of = 32}, "threads of a block", k_threads)};
+                    .schema = Schema().integer("threads", {.min = 32, .max = 1024, .multiple_of = 32},
+                                               "threads of a block", k_threads)};
   variant.shape = [](const Params&, const Params&) { return LaunchShape{}; };
   Op op;
   op.name = "read_floor";
@@ -59,11 +60,14 @@ ReadRate measure_read_rate(Engine& engine, const CudaGraphs& cuda) {
   std::vector<Contender> contenders;
   for (const std::uint32_t blocks_per_multiprocessor : {2u, 4u, 8u, 16u})
     contenders.push_back({[&, blocks_per_multiprocessor](CUstream stream, std::size_t) {
-      const LaunchShape shape{.grid = {device.facts().multiprocessors * blocks_per_multiprocessor, 1, 1}, .block = {k_threads, 1, 1}};
-      plan.launch(stream, shape, static_cast<const void*>(data.data()), static_cast<long long>(k_bytes / 16), never.data());
+      const LaunchShape shape{.grid = {device.facts().multiprocessors * blocks_per_multiprocessor, 1, 1},
+                              .block = {k_threads, 1, 1}};
+      plan.launch(stream, shape, static_cast<const void*>(data.data()), static_cast<long long>(k_bytes / 16),
+                  never.data());
     }});
   double best = 0;
-  for (const double us : median_us(cuda, contenders, 10, 9)) best = std::max(best, static_cast<double>(k_bytes) / us / 1e3);
+  for (const double us : median_us(cuda, contenders, 10, 9))
+    best = std::max(best, static_cast<double>(k_bytes) / us / 1e3);
   return {best};
 }
 

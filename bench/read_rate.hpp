@@ -1,5 +1,5 @@
-// The rate at which this GPU reads memory: a plain streaming kernel over 1 GiB, measured in the same run as what is
-// compared with it.
+// The rate at which this GPU reads memory: a plain streaming kernel over 1 GiB, measured in the same run as
+// what is compared with it.
 #pragma once
 
 #include <jitsmith/runtime/engine.hpp>

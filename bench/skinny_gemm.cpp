@@ -2,9 +2,9 @@
 //
 //   bench_skinny_gemm REQUESTS.json [--cublas PATH] [--sweep] [--csv FILE]
 //
-// For each request: the dispatched plan, cuBLAS's default choice, with --sweep every other candidate as well. Each output is
-// compared with the fp64 reference first. Times are medians over alternated rounds of CUDA graphs; W is rotated over more
-// than 2.5 times the L2, and nothing may be compiled while the clock runs.
+// For each request: the dispatched plan, cuBLAS's default choice, with --sweep every other candidate as well.
+// Each output is compared with the fp64 reference first. Times are medians over alternated rounds of CUDA
+// graphs; W is rotated over more than 2.5 times the L2, and nothing may be compiled while the clock runs.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -42,12 +42,17 @@ struct Operands {
   Operands(Device& device, const Op& op, const Params& request) : inputs(op.arrays->make_inputs(request, 1)) {
     const Array& w_array = inputs.at("w");
     w_bytes = (w_array.bytes.size() + 255) / 256 * 256;
-    copies = static_cast<std::size_t>(std::ceil(k_rotation * static_cast<double>(device.facts().l2_bytes) / static_cast<double>(w_bytes))) + 1;
+    copies = static_cast<std::size_t>(std::ceil(k_rotation * static_cast<double>(device.facts().l2_bytes) /
+                                                static_cast<double>(w_bytes))) +
+             1;
     x = std::make_unique<Buffer>(device, inputs.at("x").bytes.size());
     w = std::make_unique<Buffer>(device, copies * w_bytes);
-    y = std::make_unique<Buffer>(device, static_cast<std::size_t>(request.integer("m") * request.integer("n")) * size_of(request.type("out")));
+    y = std::make_unique<Buffer>(
+        device,
+        static_cast<std::size_t>(request.integer("m") * request.integer("n")) * size_of(request.type("out")));
     device.copy_in(x->data(), inputs.at("x").bytes.data(), x->size_bytes());
-    for (std::size_t i = 0; i < copies; ++i) device.copy_in(w_at(i), w_array.bytes.data(), w_array.bytes.size());
+    for (std::size_t i = 0; i < copies; ++i)
+      device.copy_in(w_at(i), w_array.bytes.data(), w_array.bytes.size());
   }
 
   void* w_at(std::size_t i) const { return static_cast<std::byte*>(w->data()) + i % copies * w_bytes; }
@@ -76,7 +81,8 @@ struct Cell {
   std::vector<std::pair<std::string, double>> others;  // candidates of --sweep
 };
 
-Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadRate& rate, const Params& request, bool sweep) {
+Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadRate& rate,
+             const Params& request, bool sweep) {
   Device& device = engine.current_device();
   const Op& op = engine.op("skinny_gemm");
   const Operands operands(device, op, request);
@@ -94,7 +100,8 @@ Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadR
     for (const Candidate& candidate : choice.candidates)
       if (candidate.cost_us && candidate.params != choice.params) {
         names.push_back(candidate.variant + ":" + to_string(candidate.params));
-        plans.emplace_back(engine.plan(Request{op.name, request}, nullptr, ForcedChoice::parse(names.back())), typed);
+        plans.emplace_back(engine.plan(Request{op.name, request}, nullptr, ForcedChoice::parse(names.back())),
+                           typed);
       }
 
   std::map<std::int64_t, Array> checked;  // by threads: one order of summation, one set of bits
@@ -104,10 +111,12 @@ Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadR
     const Array y = output_of(device, operands, request);
     const auto [place, first] = checked.try_emplace(plans[i].state().selection.params.integer("threads"), y);
     if (first) need(op.arrays->check(request, operands.inputs, {{"y", y}}), names[i]);
-    if (place->second.bytes != y.bytes) throw std::runtime_error(names[i] + " differs from another tile of the same order");
+    if (place->second.bytes != y.bytes)
+      throw std::runtime_error(names[i] + " differs from another tile of the same order");
   }
   poison(device, operands);
-  cublas.gemm(nullptr, typed.m, typed.n, typed.k, operands.x->data(), operands.w_at(0), operands.y->data(), typed.out == ElementType::f32);
+  cublas.gemm(nullptr, typed.m, typed.n, typed.k, operands.x->data(), operands.w_at(0), operands.y->data(),
+              typed.out == ElementType::f32);
   need(op.arrays->check(request, operands.inputs, {{"y", output_of(device, operands, request)}}), "cuBLAS");
 
   const NoCompileScope scope(engine);
@@ -115,11 +124,14 @@ Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadR
   for (const TypedPlan<SkinnyGemm>& plan : plans)
     contenders.push_back({[&](CUstream stream, std::size_t i) { plan.launch(stream, args(i)); }});
   contenders.push_back({[&](CUstream stream, std::size_t i) {
-    cublas.gemm(stream, typed.m, typed.n, typed.k, operands.x->data(), operands.w_at(i), operands.y->data(), typed.out == ElementType::f32);
+    cublas.gemm(stream, typed.m, typed.n, typed.k, operands.x->data(), operands.w_at(i), operands.y->data(),
+                typed.out == ElementType::f32);
   }});
-  const std::vector<double> us = median_us(cuda, contenders, std::max(operands.copies, k_min_launches), k_rounds);
+  const std::vector<double> us =
+      median_us(cuda, contenders, std::max(operands.copies, k_min_launches), k_rounds);
 
-  Cell cell{request, names[0], us[0], us.back(), rate.us_for(static_cast<double>(typed.n * typed.k * 2)), 0, {}};
+  Cell cell{request, names[0], us[0], us.back(), rate.us_for(static_cast<double>(typed.n * typed.k * 2)),
+            0,       {}};
   for (const Candidate& candidate : choice.candidates)
     if (candidate.params == choice.params) cell.model_us = candidate.cost_us.value_or(0);
   for (std::size_t i = 1; i < plans.size(); ++i) cell.others.emplace_back(names[i], us[i]);
@@ -127,8 +139,8 @@ Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadR
 }
 
 void print(const std::vector<Cell>& cells, const Settings& settings) {
-  fmt::print("{:>3} {:>6} {:>6} {:>9} {:>9} {:>7} {:>7} {:>7} {:>9}  {}\n", "m", "n", "k", "jitsmith", "cuBLAS", "ratio", "floor",
-             "x floor", settings.sweep ? "best" : "model", "choice");
+  fmt::print("{:>3} {:>6} {:>6} {:>9} {:>9} {:>7} {:>7} {:>7} {:>9}  {}\n", "m", "n", "k", "jitsmith",
+             "cuBLAS", "ratio", "floor", "x floor", settings.sweep ? "best" : "model", "choice");
   double log_sum = 0;
   int slower = 0;
   for (const Cell& cell : cells) {
@@ -139,9 +151,10 @@ void print(const std::vector<Cell>& cells, const Settings& settings) {
       for (const auto& [name, us] : cell.others)
         if (us < extra) extra = us, note = cell.winner + "  best " + name;
     }
-    fmt::print("{:>3} {:>6} {:>6} {:>9.2f} {:>9.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>9.2f}  {}\n", cell.request.integer("m"),
-               cell.request.integer("n"), cell.request.integer("k"), cell.dispatched_us, cell.cublas_us,
-               cell.cublas_us / cell.dispatched_us, cell.floor_us, cell.dispatched_us / cell.floor_us, extra, note);
+    fmt::print("{:>3} {:>6} {:>6} {:>9.2f} {:>9.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>9.2f}  {}\n",
+               cell.request.integer("m"), cell.request.integer("n"), cell.request.integer("k"),
+               cell.dispatched_us, cell.cublas_us, cell.cublas_us / cell.dispatched_us, cell.floor_us,
+               cell.dispatched_us / cell.floor_us, extra, note);
     log_sum += std::log(cell.cublas_us / cell.dispatched_us);
     slower += cell.dispatched_us > cell.cublas_us + std::max(0.02 * cell.cublas_us, 0.05);
   }
@@ -171,13 +184,15 @@ int run(const Settings& settings) {
   Buffer warm_up(device, 256);  // makes the context current, for cuBLAS too
   Cublas cublas(settings.cublas);
   const ReadRate rate = measure_read_rate(engine, cuda);
-  fmt::print("{} {}, cuBLAS {}, NVRTC {}; read rate {:.0f} GB/s\n", device.facts().name, device.facts().target.arch, cublas.version(),
-             engine.nvrtc().version(), rate.gb_per_s);
+  fmt::print("{} {}, cuBLAS {}, NVRTC {}; read rate {:.0f} GB/s\n", device.facts().name,
+             device.facts().target.arch, cublas.version(), engine.nvrtc().version(), rate.gb_per_s);
 
   std::vector<Cell> cells;
   const Op& op = engine.op("skinny_gemm");
   for (const RawRequest& raw : RequestFile::read(settings.requests).requests)
-    cells.push_back(measure(engine, cuda, cublas, rate, op.request.complete(raw.typed(op.request, settings.requests), op.name), settings.sweep));
+    cells.push_back(measure(engine, cuda, cublas, rate,
+                            op.request.complete(raw.typed(op.request, settings.requests), op.name),
+                            settings.sweep));
   print(cells, settings);
   if (!settings.csv.empty()) write_csv(cells, settings.csv);
   return 0;
@@ -200,7 +215,8 @@ int main(int argc, char** argv) {
       settings.requests = argument;
   }
   try {
-    if (settings.requests.empty()) throw jitsmith::InvalidRequest("give a request file, such as bench/skinny_gemm.json");
+    if (settings.requests.empty())
+      throw jitsmith::InvalidRequest("give a request file, such as bench/skinny_gemm.json");
     return jitsmith::bench::run(settings);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_skinny_gemm: {}\n", error.what());

@@ -27,7 +27,8 @@ Op saxpy_op() {
   Variant variant;
   variant.name = "grid";
   variant.kernel = {.path = "saxpy.cu", .source = k_source, .function = "saxpy"};
-  variant.kernel.schema.integer("threads", {.min = 32, .max = 1024, .multiple_of = 32}, "threads of a block", 256)
+  variant.kernel.schema
+      .integer("threads", {.min = 32, .max = 1024, .multiple_of = 32}, "threads of a block", 256)
       .integer("per_thread", {.listed = {1, 2, 4, 8}}, "elements of a thread", 4);
   variant.shape = [](const Params& request, const Params& params) {
     const std::int64_t tile = params.integer("threads") * params.integer("per_thread");
@@ -59,7 +60,8 @@ int run() {
   device.copy_out(y.data(), y_buffer.data(), y_buffer.size_bytes());
 
   const bool right = y == std::vector<float>(k_n, 7.0f);
-  fmt::print("{} on {}: {}\n", plan.state().facts.lowered_name, device.facts().name, right ? "passed" : "FAILED");
+  fmt::print("{} on {}: {}\n", plan.state().facts.lowered_name, device.facts().name,
+             right ? "passed" : "FAILED");
   return right ? 0 : 1;
 }
 

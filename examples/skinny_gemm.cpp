@@ -36,7 +36,9 @@ int run() {
 
   // Every step: no lock, no allocation, one driver call. The residual is updated in place.
   const Stream stream = nullptr;
-  plan.launch(stream, {.x = x_buffer.data(), .w = w_buffer.data(), .y = y_buffer.data(), .residual = y_buffer.data()});
+  plan.launch(
+      stream,
+      {.x = x_buffer.data(), .w = w_buffer.data(), .y = y_buffer.data(), .residual = y_buffer.data()});
 
   device.synchronize();
   device.copy_out(y.bytes.data(), y_buffer.data(), y.bytes.size());

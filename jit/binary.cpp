@@ -26,10 +26,11 @@ bool parse_list(std::string_view text, std::vector<std::uint32_t>& values) {
 
 std::string to_text(const KernelFacts& facts) {
   return fmt::format(
-      "lowered_name={}\nregisters={}\nstatic_shared_bytes={}\nlocal_bytes={}\nspill_store_bytes={}\nspill_load_bytes={}\n"
+      "lowered_name={}\nregisters={}\nstatic_shared_bytes={}\nlocal_bytes={}\nspill_store_bytes={}\nspill_"
+      "load_bytes={}\n"
       "param_bytes={}\n",
-      facts.lowered_name, facts.registers, facts.static_shared_bytes, facts.local_bytes, facts.spill_store_bytes,
-      facts.spill_load_bytes, fmt::join(facts.param_bytes, ","));
+      facts.lowered_name, facts.registers, facts.static_shared_bytes, facts.local_bytes,
+      facts.spill_store_bytes, facts.spill_load_bytes, fmt::join(facts.param_bytes, ","));
 }
 
 std::optional<KernelFacts> facts_from_text(std::string_view text) {
@@ -37,7 +38,8 @@ std::optional<KernelFacts> facts_from_text(std::string_view text) {
   // The order is fixed, so the text is a canonical form: equal facts, equal bytes.
   const auto value_of = [&text](std::string_view name) -> std::optional<std::string_view> {
     const std::size_t end = text.find('\n');
-    if (end == std::string_view::npos || !text.starts_with(name) || text.substr(name.size(), 1) != "=") return std::nullopt;
+    if (end == std::string_view::npos || !text.starts_with(name) || text.substr(name.size(), 1) != "=")
+      return std::nullopt;
     const std::string_view value = text.substr(name.size() + 1, end - name.size() - 1);
     text.remove_prefix(end + 1);
     return value;

@@ -17,17 +17,18 @@ struct SourceFile {
 
 // A complete translation unit for one instantiation.
 struct SpecializedSource {
-  SourceFile main;                   // the path is virtual and fixed, so that equal input gives equal bytes
-  std::vector<SourceFile> headers;   // every header that `main` can include, and no other, sorted by path
-  std::string instantiation;         // "jitsmith::skinny_gemm_simt<128, 4>", the kernel to export
+  SourceFile main;                  // the path is virtual and fixed, so that equal input gives equal bytes
+  std::vector<SourceFile> headers;  // every header that `main` can include, and no other, sorted by path
+  std::string instantiation;        // "jitsmith::skinny_gemm_simt<128, 4>", the kernel to export
 };
 
 class Compiler {
  public:
   virtual ~Compiler() = default;
 
-  // Identifies the compiler exactly, readable, one line: two toolchains that may emit different code differ in it.
-  // Does not load or start the compiler. Throws CompileError when none is found, with the places searched.
+  // Identifies the compiler exactly, readable, one line: two toolchains that may emit different code differ
+  // in it. Does not load or start the compiler. Throws CompileError when none is found, with the places
+  // searched.
   virtual std::string identity() = 0;
 
   // The code-generation options for `arch`, in order: part of the key, and what compile() uses.

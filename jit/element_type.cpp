@@ -17,13 +17,21 @@ constexpr std::array k_rows{
     Row{ElementType::i64, "i64", "jitsmith::int64", 8},
 };
 
-const Row& row_of(ElementType type) { return k_rows[static_cast<std::size_t>(type)]; }
+const Row& row_of(ElementType type) {
+  return k_rows[static_cast<std::size_t>(type)];
+}
 
 }  // namespace
 
-std::string_view name_of(ElementType type) { return row_of(type).name; }
-std::string_view device_name_of(ElementType type) { return row_of(type).device_name; }
-std::size_t size_of(ElementType type) { return row_of(type).size_bytes; }
+std::string_view name_of(ElementType type) {
+  return row_of(type).name;
+}
+std::string_view device_name_of(ElementType type) {
+  return row_of(type).device_name;
+}
+std::size_t size_of(ElementType type) {
+  return row_of(type).size_bytes;
+}
 
 std::optional<ElementType> element_type_from(std::string_view name) {
   for (const Row& row : k_rows)

@@ -1,5 +1,5 @@
-// The text of every file under templates/, compiled into the library: a program needs no data files beside it.
-// The source of this is generated at build time by cmake/EmbedTemplates.cmake.
+// The text of every file under templates/, compiled into the library: a program needs no data files beside
+// it. The source of this is generated at build time by cmake/EmbedTemplates.cmake.
 #pragma once
 
 #include <span>

@@ -20,8 +20,8 @@ struct CompileError : std::runtime_error {
   std::string log;
 };
 
-// A compile failed for want of memory, a process or the like: the same input may compile next time, so the failure is not
-// remembered.
+// A compile failed for want of memory, a process or the like: the same input may compile next time, so the
+// failure is not remembered.
 struct TransientCompileError : CompileError {
   using CompileError::CompileError;
 };

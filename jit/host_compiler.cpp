@@ -141,7 +141,7 @@ std::string HostCompiler::compiler_path() const {
   }
   throw CompileError(
       fmt::format("no C++ compiler for the host target: searched {} for {}; install g++ or clang++, or "
-                  "name the compiler in the options",
+                  "name one by JITSMITH_HOST_CXX or HostCompilerOptions::compiler",
                   options_.search_path, fmt::join(names, ", ")),
       {});
 }

@@ -12,8 +12,8 @@ std::string_view kind_name(const Value& value) {
 
 }  // namespace
 
-Key make_key(const KernelTemplate& kernel, const Params& params, const SpecializedSource& source, const Target& target,
-             const std::string& toolchain, const std::vector<std::string>& options) {
+Key make_key(const KernelTemplate& kernel, const Params& params, const SpecializedSource& source,
+             const Target& target, const std::string& toolchain, const std::vector<std::string>& options) {
   std::string text;
   const auto field = [&text](std::string_view name, std::string_view value) {
     text += fmt::format("{}[{}]={}\n", name, value.size(), value);

@@ -1,10 +1,12 @@
-// Key: everything that decides the bytes of a compiled kernel, as readable `name=value` lines, and nothing else.
+// Key: everything that decides the bytes of a compiled kernel, as readable `name=value` lines, and nothing
+// else.
 //
-// The text itself is the identity: a cache compares it byte for byte, its digest is only an address. Each value carries
-// its length, so that no two sets of fields spell the same text:
+// The text itself is the identity: a cache compares it byte for byte, its digest is only an address. Each
+// value carries its length, so that no two sets of fields spell the same text:
 //
 //   key      = { name "[" length "]=" value "\n" }
-//   fields   = format, template, function, parameter.<name> (type and value, in schema order), source and header.<path>
+//   fields   = format, template, function, parameter.<name> (type and value, in schema order), source and
+//   header.<path>
 //              (digest and size of each text), instantiation, target, option.<i>, toolchain
 //
 // Not in it: paths on this machine, times, device numbers, thread counts, the compiler's output.
@@ -28,7 +30,7 @@ struct Key {
 };
 
 // `params` complete; `toolchain` is Compiler::identity(), `options` Compiler::options(target.arch). Pure.
-Key make_key(const KernelTemplate& kernel, const Params& params, const SpecializedSource& source, const Target& target,
-             const std::string& toolchain, const std::vector<std::string>& options);
+Key make_key(const KernelTemplate& kernel, const Params& params, const SpecializedSource& source,
+             const Target& target, const std::string& toolchain, const std::vector<std::string>& options);
 
 }  // namespace jitsmith

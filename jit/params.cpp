@@ -11,9 +11,11 @@ template <class T>
 const T& get(const Params& params, std::string_view name, std::string_view kind) {
   const Value* value = params.find(name);
   if (value == nullptr)
-    throw InvalidRequest(fmt::format("parameter '{}' is missing from ({}); give it a value", name, to_string(params)));
+    throw InvalidRequest(
+        fmt::format("parameter '{}' is missing from ({}); give it a value", name, to_string(params)));
   if (const T* typed = std::get_if<T>(value)) return *typed;
-  throw InvalidRequest(fmt::format("parameter '{}' is {}, which is not {}; give it one", name, to_string(*value), kind));
+  throw InvalidRequest(
+      fmt::format("parameter '{}' is {}, which is not {}; give it one", name, to_string(*value), kind));
 }
 
 }  // namespace
@@ -47,10 +49,18 @@ const Value* Params::find(std::string_view name) const {
   return nullptr;
 }
 
-std::int64_t Params::integer(std::string_view name) const { return get<std::int64_t>(*this, name, "an integer"); }
-bool Params::flag(std::string_view name) const { return get<bool>(*this, name, "true or false"); }
-const std::string& Params::choice(std::string_view name) const { return get<std::string>(*this, name, "a choice"); }
-ElementType Params::type(std::string_view name) const { return get<ElementType>(*this, name, "an element type"); }
+std::int64_t Params::integer(std::string_view name) const {
+  return get<std::int64_t>(*this, name, "an integer");
+}
+bool Params::flag(std::string_view name) const {
+  return get<bool>(*this, name, "true or false");
+}
+const std::string& Params::choice(std::string_view name) const {
+  return get<std::string>(*this, name, "a choice");
+}
+ElementType Params::type(std::string_view name) const {
+  return get<ElementType>(*this, name, "an element type");
+}
 
 std::string to_string(const Params& params) {
   std::string text;

@@ -1,5 +1,5 @@
-// Params: named, typed values in a fixed order. Requests and template parameters are both Params; a Schema says
-// which names and values are allowed.
+// Params: named, typed values in a fixed order. Requests and template parameters are both Params; a Schema
+// says which names and values are allowed.
 #pragma once
 
 #include <cstdint>

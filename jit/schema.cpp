@@ -43,7 +43,8 @@ std::string fill_in(std::string_view sentence, const Params& params) {
   std::string text;
   for (std::size_t i = 0; i < sentence.size();) {
     const std::size_t end = sentence[i] == '{' ? sentence.find('}', i) : std::string_view::npos;
-    const Value* value = end == std::string_view::npos ? nullptr : params.find(sentence.substr(i + 1, end - i - 1));
+    const Value* value =
+        end == std::string_view::npos ? nullptr : params.find(sentence.substr(i + 1, end - i - 1));
     if (value != nullptr) {
       text += to_string(*value);
       i = end + 1;
@@ -65,7 +66,8 @@ std::string IntegerSet::describe() const {
   if (!listed.empty()) return fmt::format("one of {}", fmt::join(listed, ", "));
   const std::string kind = multiple_of == 1 ? "an integer" : fmt::format("a multiple of {}", multiple_of);
   const bool unbounded = max == std::numeric_limits<std::int64_t>::max();
-  return unbounded ? fmt::format("{} of at least {}", kind, min) : fmt::format("{} from {} to {}", kind, min, max);
+  return unbounded ? fmt::format("{} of at least {}", kind, min)
+                   : fmt::format("{} from {} to {}", kind, min, max);
 }
 
 std::string ParamSpec::allowed() const {
@@ -85,7 +87,8 @@ std::string ParamSpec::allowed() const {
   return {};
 }
 
-Schema& Schema::integer(std::string name, IntegerSet allowed, std::string meaning, std::optional<std::int64_t> fallback) {
+Schema& Schema::integer(std::string name, IntegerSet allowed, std::string meaning,
+                        std::optional<std::int64_t> fallback) {
   ParamSpec spec{.name = std::move(name), .kind = ParamKind::integer, .meaning = std::move(meaning)};
   spec.integers = std::move(allowed);
   if (fallback) spec.fallback = *fallback;
@@ -129,8 +132,8 @@ const ParamSpec& Schema::spec(std::string_view name, std::string_view owner) con
     if (spec.name == name) return spec;
   std::vector<std::string_view> known;
   for (const ParamSpec& spec : params_) known.push_back(spec.name);
-  throw InvalidRequest(
-      fmt::format("{} has no parameter '{}'; it has {}", owner, name, known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+  throw InvalidRequest(fmt::format("{} has no parameter '{}'; it has {}", owner, name,
+                                   known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 Params Schema::complete(const Params& given, std::string_view owner) const {
@@ -140,13 +143,16 @@ Params Schema::complete(const Params& given, std::string_view owner) const {
     const Value* value = given.find(spec.name);
     if (value == nullptr && spec.fallback) value = &*spec.fallback;
     if (value == nullptr)
-      throw InvalidRequest(fmt::format("{} needs parameter '{}' ({}); give it {}", owner, spec.name, spec.meaning, spec.allowed()));
+      throw InvalidRequest(fmt::format("{} needs parameter '{}' ({}); give it {}", owner, spec.name,
+                                       spec.meaning, spec.allowed()));
     if (!allows(spec, *value))
-      throw InvalidRequest(fmt::format("{}: {}={} is not allowed; give {}", owner, spec.name, to_string(*value), spec.allowed()));
+      throw InvalidRequest(fmt::format("{}: {}={} is not allowed; give {}", owner, spec.name,
+                                       to_string(*value), spec.allowed()));
     complete.set(spec.name, *value);
   }
   for (const Rule& rule : rules_)
-    if (!rule.holds(complete)) throw InvalidRequest(fmt::format("{}: {}", owner, fill_in(rule.sentence, complete)));
+    if (!rule.holds(complete))
+      throw InvalidRequest(fmt::format("{}: {}", owner, fill_in(rule.sentence, complete)));
   return complete;
 }
 
@@ -172,7 +178,8 @@ Value Schema::parse(std::string_view name, std::string_view text, std::string_vi
       break;
   }
   if (!value || !allows(param, *value))
-    throw InvalidRequest(fmt::format("{}: {}={} is not allowed; give {}", owner, name, text, param.allowed()));
+    throw InvalidRequest(
+        fmt::format("{}: {}={} is not allowed; give {}", owner, name, text, param.allowed()));
   return *value;
 }
 

@@ -1,5 +1,5 @@
-// Schema: the one declaration of a set of parameters. Validation, the instantiation text, the key, `jitsmith show` and
-// the documentation all derive from it; nothing of it is listed twice.
+// Schema: the one declaration of a set of parameters. Validation, the instantiation text, the key, `jitsmith
+// show` and the documentation all derive from it; nothing of it is listed twice.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace jitsmith {
 
-// The integers a parameter may take: the listed ones if there are any, else the multiples of `multiple_of` in [min, max].
+// The integers a parameter may take: the listed ones if there are any, else the multiples of `multiple_of` in
+// [min, max].
 struct IntegerSet {
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
@@ -58,11 +59,12 @@ class Schema {
                std::optional<ElementType> fallback = std::nullopt);
   Schema& rule(std::string sentence, std::function<bool(const Params&)> holds);
 
-  // The complete parameters in schema order: defaults filled in, everything checked. Throws InvalidRequest that names
-  // `owner` ("skinny_gemm"), the parameter, its value and the rule.
+  // The complete parameters in schema order: defaults filled in, everything checked. Throws InvalidRequest
+  // that names `owner` ("skinny_gemm"), the parameter, its value and the rule.
   Params complete(const Params& given, std::string_view owner) const;
 
-  // The value that `text` spells for parameter `name` ("true", "128", "bf16"); throws InvalidRequest like complete().
+  // The value that `text` spells for parameter `name` ("true", "128", "bf16"); throws InvalidRequest like
+  // complete().
   Value parse(std::string_view name, std::string_view text, std::string_view owner) const;
 
   // "128, true, jitsmith::bf16": the C++ template arguments of complete parameters.

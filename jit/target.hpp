@@ -14,6 +14,8 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-inline Target host_target() { return {Executor::host, "host"}; }
+inline Target host_target() {
+  return {Executor::host, "host"};
+}
 
 }  // namespace jitsmith

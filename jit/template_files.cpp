@@ -23,8 +23,8 @@ std::optional<std::string> TemplateFiles::text(std::string_view path) const {
       std::ifstream stream(file, std::ios::binary);
       std::string text{std::istreambuf_iterator<char>(stream), {}};
       if (!stream.good() && !stream.eof())
-        throw InvalidRequest(fmt::format("template file {} can't be read; make it readable or unset the template folder",
-                                         file.string()));
+        throw InvalidRequest(fmt::format(
+            "template file {} can't be read; make it readable or unset the template folder", file.string()));
       return text;
     }
   }

@@ -1,5 +1,6 @@
-// The device headers and kernel sources that ship inside the library, by virtual path. A folder given by the caller
-// overrides them file by file, so that a kernel author can edit a template without rebuilding the library.
+// The device headers and kernel sources that ship inside the library, by virtual path. A folder given by the
+// caller overrides them file by file, so that a kernel author can edit a template without rebuilding the
+// library.
 #pragma once
 
 #include <optional>

@@ -17,6 +17,8 @@ std::int64_t Array::count() const {
   return product;
 }
 
-std::string Array::describe() const { return fmt::format("{} [{}]", name_of(type), fmt::join(shape, ", ")); }
+std::string Array::describe() const {
+  return fmt::format("{} [{}]", name_of(type), fmt::join(shape, ", "));
+}
 
 }  // namespace jitsmith

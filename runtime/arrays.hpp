@@ -1,5 +1,5 @@
-// Arrays: host-side tensors by name, and how an op runs on them. NumPy files, the demo and tuning go through here;
-// applications launch plans on their own pointers instead.
+// Arrays: host-side tensors by name, and how an op runs on them. NumPy files, the demo and tuning go through
+// here; applications launch plans on their own pointers instead.
 #pragma once
 
 #include <cstddef>
@@ -55,13 +55,15 @@ struct CheckResult {
 struct ArrayInterface {
   std::vector<ArraySpec> inputs, outputs;
 
-  // The request that these inputs and settings mean. Throws InvalidRequest naming the array, its type or shape, the rule.
+  // The request that these inputs and settings mean. Throws InvalidRequest naming the array, its type or
+  // shape, the rule.
   std::function<Params(const Arrays& inputs, const Params& settings)> make_request;
 
   // The outputs before the launch: shapes, types and initial contents.
   std::function<Arrays(const Params& request, const Arrays& inputs)> make_outputs;
 
-  // Launches on `pointers`, which has every input and output. `arrays` gives shapes and types of the same names.
+  // Launches on `pointers`, which has every input and output. `arrays` gives shapes and types of the same
+  // names.
   std::function<void(const Plan& plan, Stream stream, const Arrays& arrays, const Pointers& pointers)> launch;
 
   // Random inputs for a request: the same for the same seed.

@@ -6,7 +6,9 @@
 
 namespace jitsmith {
 
-inline float float_from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+inline float float_from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 
 // Rounds to nearest, ties to even; every NaN becomes 0x7FFF, as the GPU's conversion does.
 inline std::uint16_t bf16_from_float(float value) {

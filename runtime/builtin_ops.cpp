@@ -4,7 +4,9 @@
 
 namespace jitsmith {
 
-std::vector<Op> builtin_ops(const TemplateFiles& files) { return {skinny_gemm_op(files)}; }
+std::vector<Op> builtin_ops(const TemplateFiles& files) {
+  return {skinny_gemm_op(files)};
+}
 
 TuningTable builtin_tuning_table(std::vector<std::string>& problems) {
   const std::optional<std::string> text = TemplateFiles().text("tuning_table.jsonl");

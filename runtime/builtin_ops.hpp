@@ -1,4 +1,5 @@
-// The kernel families that ship with jitsmith, and their measured choices. To add a family, add it to this list.
+// The kernel families that ship with jitsmith, and their measured choices. To add a family, add it to this
+// list.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 #include <jitsmith/runtime/cuda_device.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -37,9 +39,10 @@ class CudaKernel : public LoadedKernel {
                                 .attrs = nullptr,
                                 .numAttrs = 0};
     // A CUkernel stands for its function in the context of the stream.
-    const CUresult result =
-        driver_->launch_kernel_ex(&config, reinterpret_cast<CUfunction>(kernel_), const_cast<void**>(args), nullptr);
-    if (result != CUDA_SUCCESS) driver_->check(result, "cuLaunchKernelEx", "the stream's device, kernel " + facts_.lowered_name);
+    const CUresult result = driver_->launch_kernel_ex(&config, reinterpret_cast<CUfunction>(kernel_),
+                                                      const_cast<void**>(args), nullptr);
+    if (result != CUDA_SUCCESS)
+      driver_->check(result, "cuLaunchKernelEx", "the stream's device, kernel " + facts_.lowered_name);
   }
 
   CUkernel kernel() const { return kernel_; }
@@ -56,7 +59,8 @@ namespace {
 
 DeviceFacts facts_of(const Driver& driver, CUdevice device) {
   char name[256] = {};
-  driver.check(driver.device_get_name(name, sizeof(name), device), "cuDeviceGetName", fmt::format("device {}", device));
+  driver.check(driver.device_get_name(name, sizeof(name), device), "cuDeviceGetName",
+               fmt::format("device {}", device));
   const auto attribute = [&](CUdevice_attribute which) {
     int value = 0;
     driver.check(driver.device_get_attribute(&value, which, device), "cuDeviceGetAttribute", name);
@@ -64,18 +68,21 @@ DeviceFacts facts_of(const Driver& driver, CUdevice device) {
   };
   DeviceFacts facts;
   facts.name = name;
-  facts.target = {Executor::cuda, arch_of_capability(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                                                     attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR))};
+  facts.target = {Executor::cuda,
+                  arch_of_capability(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                                     attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR))};
   facts.multiprocessors = static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   facts.l2_bytes = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
-  facts.shared_bytes_per_block = static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
-  // Clocks are in kHz and the bus in bits; memory transfers twice a clock. A driver that hides a clock says 0: then the
-  // profile of the architecture stands in.
+  facts.shared_bytes_per_block =
+      static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+  // Clocks are in kHz and the bus in bits; memory transfers twice a clock. A driver that hides a clock says
+  // 0: then the profile of the architecture stands in.
   const DeviceFacts profile = device_profile_for_arch(facts.target.arch);
   const double memory_khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   const double bus_bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
   const double clock_khz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-  facts.memory_gb_per_s = memory_khz > 0 && bus_bits > 0 ? 0.93 * 2 * memory_khz * bus_bits / 8 / 1e6 : profile.memory_gb_per_s;
+  facts.memory_gb_per_s =
+      memory_khz > 0 && bus_bits > 0 ? 0.93 * 2 * memory_khz * bus_bits / 8 / 1e6 : profile.memory_gb_per_s;
   facts.clock_ghz = clock_khz > 0 ? clock_khz / 1e6 : profile.clock_ghz;
   return facts;
 }
@@ -88,8 +95,9 @@ CUdevice device_of(const Driver& driver, int ordinal) {
 
 }  // namespace
 
-// The calling thread works in a context of this device: its current one, else the primary context. Another device's
-// context is put back afterwards; a thread without one keeps the primary context, as with the runtime API.
+// The calling thread works in a context of this device: its current one, else the primary context. Another
+// device's context is put back afterwards; a thread without one keeps the primary context, as with the
+// runtime API.
 class CudaDevice::InContext {
  public:
   explicit InContext(CudaDevice& device) : driver_(*device.driver_) {
@@ -97,7 +105,8 @@ class CudaDevice::InContext {
     if (current == device.device_) return;
     if (current >= 0) driver_.ctx_get_current(&before_);
     CUcontext primary = nullptr;  // held for the life of the process
-    driver_.check(driver_.device_primary_ctx_retain(&primary, device.device_), "cuDevicePrimaryCtxRetain", device.facts().name);
+    driver_.check(driver_.device_primary_ctx_retain(&primary, device.device_), "cuDevicePrimaryCtxRetain",
+                  device.facts().name);
     driver_.check(driver_.ctx_set_current(primary), "cuCtxSetCurrent", device.facts().name);
   }
   ~InContext() {
@@ -112,20 +121,26 @@ class CudaDevice::InContext {
 };
 
 CudaDevice::CudaDevice(std::shared_ptr<const Driver> driver, int ordinal)
-    : Device(facts_of(*driver, device_of(*driver, ordinal))), driver_(driver), device_(device_of(*driver, ordinal)) {}
+    : Device(facts_of(*driver, device_of(*driver, ordinal))),
+      driver_(driver),
+      device_(device_of(*driver, ordinal)) {}
 
 std::shared_ptr<const LoadedKernel> CudaDevice::load(const Binary& binary) {
   CUlibrary library = nullptr;
-  const CUresult refused = driver_->library_load_data(&library, binary.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (refused == CUDA_ERROR_INVALID_IMAGE || refused == CUDA_ERROR_NO_BINARY_FOR_GPU || refused == CUDA_ERROR_INVALID_SOURCE ||
-      refused == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
-    throw DriverError(fmt::format("the driver, of CUDA {}.{}, refuses code compiled for {}; use an NVRTC no newer than the driver "
-                                  "(JITSMITH_NVRTC), or update the driver",
-                                  driver_->version / 1000, driver_->version % 1000 / 10, facts().target.arch),
-                      refused);
+  const CUresult refused =
+      driver_->library_load_data(&library, binary.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (refused == CUDA_ERROR_INVALID_IMAGE || refused == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+      refused == CUDA_ERROR_INVALID_SOURCE || refused == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+    throw DriverError(
+        fmt::format(
+            "the driver, of CUDA {}.{}, refuses code compiled for {}; use an NVRTC no newer than the driver "
+            "(JITSMITH_NVRTC), or update the driver",
+            driver_->version / 1000, driver_->version % 1000 / 10, facts().target.arch),
+        refused);
   driver_->check(refused, "cuLibraryLoadData", facts().name);
   CUkernel kernel = nullptr;
-  if (const CUresult result = driver_->library_get_kernel(&kernel, library, binary.facts.lowered_name.c_str());
+  if (const CUresult result =
+          driver_->library_get_kernel(&kernel, library, binary.facts.lowered_name.c_str());
       result != CUDA_SUCCESS) {
     driver_->library_unload(library);
     driver_->check(result, "cuLibraryGetKernel", facts().name + ", kernel " + binary.facts.lowered_name);
@@ -147,20 +162,34 @@ void CudaDevice::check_params(const CudaKernel& kernel) {
     driver_->check(result, "cuKernelGetParamInfo", facts().name);
   }
   if (sizes != kernel.facts().param_bytes)
-    throw DriverError(fmt::format("kernel {} was loaded with other parameters than it was compiled with ({} and {} bytes); clear the cache",
-                                  kernel.facts().lowered_name, fmt::join(sizes, ", "), fmt::join(kernel.facts().param_bytes, ", ")),
+    throw DriverError(fmt::format("kernel {} was loaded with other parameters than it was compiled with ({} "
+                                  "and {} bytes); clear the cache",
+                                  kernel.facts().lowered_name, fmt::join(sizes, ", "),
+                                  fmt::join(kernel.facts().param_bytes, ", ")),
                       -1);
 }
 
 void CudaDevice::prepare(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) {
+  if (prepared(kernel, dynamic_shared_bytes)) return;
   const auto& loaded = static_cast<const CudaKernel&>(kernel);
+  const std::scoped_lock lock(prepared_mutex_);
   const InContext context(*this);
   // Asking for the function loads the code onto the device now, not at the first launch.
   CUfunction function = nullptr;
   JITSMITH_DRIVER(kernel_get_function, &function, loaded.kernel());
-  if (dynamic_shared_bytes + loaded.facts().static_shared_bytes > k_default_shared_bytes)
+  // Only ever raised: another plan may need more than this one.
+  std::uint32_t& allowed = prepared_[&kernel];
+  if (dynamic_shared_bytes + loaded.facts().static_shared_bytes > k_default_shared_bytes &&
+      dynamic_shared_bytes > allowed)
     JITSMITH_DRIVER(kernel_set_attribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                     static_cast<int>(dynamic_shared_bytes), loaded.kernel(), device_);
+  allowed = std::max(allowed, dynamic_shared_bytes);
+}
+
+bool CudaDevice::prepared(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) const {
+  const std::scoped_lock lock(prepared_mutex_);
+  const auto place = prepared_.find(&kernel);
+  return place != prepared_.end() && place->second >= dynamic_shared_bytes;
 }
 
 bool CudaDevice::capturing(Stream stream) const {

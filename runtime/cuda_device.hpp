@@ -1,9 +1,10 @@
-// CudaDevice: one GPU. Code is loaded with the context-free library API, so that one load serves every device of an
-// architecture, and launched with cuLaunchKernelEx.
+// CudaDevice: one GPU. Code is loaded with the context-free library API, so that one load serves every device
+// of an architecture, and launched with cuLaunchKernelEx.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <vector>
+#include <mutex>
 
 #include <jitsmith/runtime/device.hpp>
 #include <jitsmith/runtime/driver.hpp>
@@ -18,6 +19,7 @@ class CudaDevice : public Device {
 
   std::shared_ptr<const LoadedKernel> load(const Binary& binary) override;
   void prepare(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) override;
+  bool prepared(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) const override;
   bool capturing(Stream stream) const override;
 
   // These work in the device's primary context, and leave it current on a thread that had none.
@@ -34,6 +36,10 @@ class CudaDevice : public Device {
 
   std::shared_ptr<const Driver> driver_;
   CUdevice device_;
+
+  // The dynamic shared memory that each prepared kernel is allowed. Whoever prepares a kernel keeps it alive.
+  mutable std::mutex prepared_mutex_;
+  std::map<const LoadedKernel*, std::uint32_t> prepared_;
 };
 
 // The device of the calling thread's current context; -1 when it has none.

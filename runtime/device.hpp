@@ -20,14 +20,18 @@ class Device {
   // Loads code. The result serves every device of this executor and architecture.
   virtual std::shared_ptr<const LoadedKernel> load(const Binary& binary) = 0;
 
-  // Makes sure that a kernel from load() runs here without any further work at its first launch: code on the device,
-  // `dynamic_shared_bytes` allowed. Throws DriverError.
+  // Makes sure that a kernel from load() runs here without any further work at its first launch: code on the
+  // device, `dynamic_shared_bytes` allowed. Throws DriverError.
   virtual void prepare(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) = 0;
+
+  // Whether prepare() has been called for this kernel with as much shared memory or more.
+  virtual bool prepared(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) const = 0;
 
   // Whether `stream` is recording a graph, so that nothing may be loaded now.
   virtual bool capturing(Stream stream) const = 0;
 
-  // Memory of the target, for tools, tests and examples; no op allocates. Copies are complete when they return.
+  // Memory of the target, for tools, tests and examples; no op allocates. Copies are complete when they
+  // return.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
   virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
@@ -44,7 +48,8 @@ class Device {
 // Memory of a device that is released with its owner.
 class Buffer {
  public:
-  Buffer(Device& device, std::size_t bytes) : device_(&device), data_(device.allocate(bytes)), bytes_(bytes) {}
+  Buffer(Device& device, std::size_t bytes)
+      : device_(&device), data_(device.allocate(bytes)), bytes_(bytes) {}
   ~Buffer() { device_->release(data_); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

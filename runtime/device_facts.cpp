@@ -14,8 +14,9 @@ constexpr std::uint32_t k_kib = 1024;
 
 DeviceFacts gpu(std::string name, std::string arch, std::uint32_t multiprocessors, std::uint64_t l2_mib,
                 double data_sheet_gb_per_s, double clock_ghz, std::uint32_t shared_kib) {
-  return {std::move(name), {Executor::cuda, std::move(arch)}, multiprocessors,   l2_mib * k_mib, 0.93 * data_sheet_gb_per_s,
-          clock_ghz,       shared_kib * k_kib};
+  return {std::move(name),   {Executor::cuda, std::move(arch)}, multiprocessors,
+          l2_mib * k_mib,    0.93 * data_sheet_gb_per_s,        clock_ghz,
+          shared_kib * k_kib};
 }
 
 // sm_ and a number of two or three digits, with an a or f behind it or not.
@@ -23,7 +24,8 @@ bool names_architecture(std::string_view arch) {
   if (!arch.starts_with("sm_")) return false;
   arch.remove_prefix(3);
   if (arch.ends_with('a') || arch.ends_with('f')) arch.remove_suffix(1);
-  return (arch.size() == 2 || arch.size() == 3) && arch.find_first_not_of("0123456789") == std::string_view::npos;
+  return (arch.size() == 2 || arch.size() == 3) &&
+         arch.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ Device& Devices::current() {
     ordinal = current_ordinal(*driver);
     if (ordinal < 0) ordinal = default_ordinal_;
     if (static_cast<std::size_t>(ordinal) < k_max_devices)
-      if (Device* device = ready_[static_cast<std::size_t>(ordinal)].load(std::memory_order_acquire)) return *device;
+      if (Device* device = ready_[static_cast<std::size_t>(ordinal)].load(std::memory_order_acquire))
+        return *device;
   }
   return make(ordinal);
 }
@@ -39,7 +40,9 @@ Device& Devices::make(int ordinal) {
   if (ordinal < 0) ordinal = current_ordinal(*driver_);
   if (ordinal < 0) ordinal = default_ordinal_;
   if (static_cast<std::size_t>(ordinal) >= k_max_devices)
-    throw DriverError(fmt::format("device {} is beyond the {} that are supported; choose a lower one", ordinal, k_max_devices), -1);
+    throw DriverError(fmt::format("device {} is beyond the {} that are supported; choose a lower one",
+                                  ordinal, k_max_devices),
+                      -1);
   std::atomic<Device*>& ready = ready_[static_cast<std::size_t>(ordinal)];
   if (ready.load(std::memory_order_relaxed) == nullptr) {
     devices_.push_back(std::make_unique<CudaDevice>(driver_, ordinal));

@@ -19,8 +19,8 @@ class Devices {
   explicit Devices(const Options& options);
   ~Devices();
 
-  // The GPU of the calling thread's current CUDA context, Options::device when it has none; or the host target. Takes no
-  // lock once the device exists. Throws DriverError when there is no driver or no GPU.
+  // The GPU of the calling thread's current CUDA context, Options::device when it has none; or the host
+  // target. Takes no lock once the device exists. Throws DriverError when there is no driver or no GPU.
   Device& current();
 
  private:
@@ -31,7 +31,7 @@ class Devices {
   const Executor executor_;
   const int default_ordinal_;
   const std::optional<std::string> driver_path_;
-  std::shared_ptr<const Driver> driver_;          // guarded by making_, once set never changed
+  std::shared_ptr<const Driver> driver_;  // guarded by making_, once set never changed
   std::atomic<const Driver*> ready_driver_{nullptr};
   std::array<std::atomic<Device*>, k_max_devices> ready_{};
   std::vector<std::unique_ptr<Device>> devices_;  // guarded by making_

@@ -10,10 +10,12 @@ namespace jitsmith {
 namespace {
 
 template <class Function>
-void find_symbol(void* library, const char* name, const std::string& path, Function& function, bool required = true) {
+void find_symbol(void* library, const char* name, const std::string& path, Function& function,
+                 bool required = true) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function == nullptr && required)
-    throw DriverError(fmt::format("the GPU driver {} has no {}; install a driver of CUDA 12.4 or later", path, name), -1);
+    throw DriverError(
+        fmt::format("the GPU driver {} has no {}; install a driver of CUDA 12.4 or later", path, name), -1);
 }
 
 }  // namespace
@@ -53,7 +55,8 @@ std::shared_ptr<const Driver> Driver::open(const std::optional<std::string>& pat
   JITSMITH_FIND(library_get_kernel, cuLibraryGetKernel);
   JITSMITH_FIND(kernel_get_function, cuKernelGetFunction);
   JITSMITH_FIND(kernel_set_attribute, cuKernelSetAttribute);
-  find_symbol(library, JITSMITH_TEXT(cuKernelGetParamInfo), name_or_path, driver->kernel_get_param_info, false);
+  find_symbol(library, JITSMITH_TEXT(cuKernelGetParamInfo), name_or_path, driver->kernel_get_param_info,
+              false);
   JITSMITH_FIND(launch_kernel_ex, cuLaunchKernelEx);
   JITSMITH_FIND(mem_alloc, cuMemAlloc);
   JITSMITH_FIND(mem_free, cuMemFree);
@@ -64,7 +67,8 @@ std::shared_ptr<const Driver> Driver::open(const std::optional<std::string>& pat
   driver->check(driver->driver_get_version(&driver->version), "cuDriverGetVersion", "this machine");
   int count = 0;
   driver->check(driver->device_get_count(&count), "cuDeviceGetCount", "this machine");
-  if (count == 0) throw DriverError("the driver sees no GPU; check CUDA_VISIBLE_DEVICES, or run on the host target", -1);
+  if (count == 0)
+    throw DriverError("the driver sees no GPU; check CUDA_VISIBLE_DEVICES, or run on the host target", -1);
   return driver;
 }
 
@@ -78,9 +82,11 @@ void Driver::check(CUresult result, const char* call, const std::string& device)
   const char* error_text = nullptr;
   get_error_name(result, &error_name);
   get_error_string(result, &error_text);
-  throw DriverError(fmt::format("{} failed with {} ({}) on {}", call, error_name != nullptr ? error_name : "an unknown code",
-                                error_text != nullptr ? error_text : fmt::format("{}", static_cast<int>(result)), device),
-                    static_cast<int>(result));
+  throw DriverError(
+      fmt::format("{} failed with {} ({}) on {}", call,
+                  error_name != nullptr ? error_name : "an unknown code",
+                  error_text != nullptr ? error_text : fmt::format("{}", static_cast<int>(result)), device),
+      static_cast<int>(result));
 }
 
 }  // namespace jitsmith

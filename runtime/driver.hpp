@@ -1,5 +1,5 @@
-// Driver: the entry points of libcuda that jitsmith uses, opened at run time so that every program starts without a driver.
-// Private to runtime: the only header that includes cuda.h.
+// Driver: the entry points of libcuda that jitsmith uses, opened at run time so that every program starts
+// without a driver. Private to runtime: the only header that includes cuda.h.
 #pragma once
 
 #include <cuda.h>
@@ -11,8 +11,8 @@
 namespace jitsmith {
 
 struct Driver {
-  // Opens libcuda (`path`, else the loader's "libcuda.so.1") and initialises it. Throws DriverError that says what is
-  // missing: no driver, one that lacks an entry point, or no GPU.
+  // Opens libcuda (`path`, else the loader's "libcuda.so.1") and initialises it. Throws DriverError that says
+  // what is missing: no driver, one that lacks an entry point, or no GPU.
   static std::shared_ptr<const Driver> open(const std::optional<std::string>& path);
 
   // Throws DriverError "CALL failed with NAME (TEXT) on DEVICE".

@@ -1,16 +1,12 @@
 #include <jitsmith/runtime/engine.hpp>
 
-#include <chrono>
 #include <map>
-#include <mutex>
-#include <set>
 #include <shared_mutex>
 
 #include <fmt/format.h>
 
 #include <jitsmith/jit/error.hpp>
-#include <jitsmith/jit/key.hpp>
-#include <jitsmith/jit/specialize.hpp>
+#include <jitsmith/runtime/binaries.hpp>
 #include <jitsmith/runtime/builtin_ops.hpp>
 #include <jitsmith/runtime/devices.hpp>
 #include <jitsmith/runtime/single_flight.hpp>
@@ -18,34 +14,29 @@
 namespace jitsmith {
 namespace {
 
-// A binary that is ready to launch, and where it came from when it was loaded.
+// Code that is ready to launch, and where it came from when it was loaded.
 struct Loaded {
   std::shared_ptr<const LoadedKernel> kernel;
   KernelFacts facts;
   BinarySource source;
 };
 
-// What a refusal names: "skinny_gemm/simt.cu jitsmith::skinny_gemm_simt<...> for sm_90a".
-std::string describe(const SpecializedSource& source, const Target& target) {
-  return fmt::format("{} {} for {}", source.main.path, source.instantiation, target.arch);
-}
-
-std::string warm_command(const Request& request, const Target& target) {
+// How to have in the cache what a refused plan lacks: the end of a NotCached message.
+std::string warm_hint(const PlanState& plan, const Target& target) {
   std::string sets;
-  for (const auto& [name, value] : request.params.items()) sets += fmt::format(" --set {}={}", name, to_string(value));
-  return fmt::format("`jitsmith warm {}{} --arch {}`", request.op, sets, target.arch);
+  for (const auto& [name, value] : plan.request.items())
+    sets += fmt::format(" --set {}={}", name, to_string(value));
+  if (plan.selection.source == SelectionSource::forced)
+    sets +=
+        fmt::format(" --set variant={}:{}", plan.selection.variant->name, to_string(plan.selection.params));
+  return fmt::format("warm the cache with `jitsmith warm {}{} --arch {}`", plan.op, sets, target.arch);
 }
 
 }  // namespace
 
 struct Engine::State {
   explicit State(Options engine_options)
-      : options(std::move(engine_options)),
-        cache({.directory = options.cache, .events = options.events}),
-        files(options.template_folder),
-        nvrtc(options.nvrtc, options.nvrtc_options),
-        host_compiler(options.host_compiler),
-        devices(options) {
+      : options(std::move(engine_options)), binaries(options), devices(options) {
     std::vector<std::string> problems;
     if (!options.tuning_table.empty()) user_table = TuningTable::read(options.tuning_table, problems);
     shipped_table = builtin_tuning_table(problems);
@@ -55,10 +46,6 @@ struct Engine::State {
 
   void tell(EventLevel level, std::string_view what, std::string text) const {
     if (options.events) options.events({level, what, std::move(text)});
-  }
-
-  Compiler& compiler_for(const Target& target) {
-    return target.executor == Executor::host ? static_cast<Compiler&>(host_compiler) : nvrtc;
   }
 
   std::shared_ptr<const Op> find_op(std::string_view name) const {
@@ -77,77 +64,42 @@ struct Engine::State {
 
   SelectionInputs selection_inputs(std::string_view op, const std::optional<ForcedChoice>& forced_now) const {
     SelectionInputs inputs{.user_table = &user_table, .shipped_table = &shipped_table, .forced = forced_now};
-    if (const auto place = forced.find(op); !inputs.forced && place != forced.end()) inputs.forced = place->second;
+    if (const auto place = forced.find(op); !inputs.forced && place != forced.end())
+      inputs.forced = place->second;
     return inputs;
   }
 
-  // The binary from the cache, or compiled and then published.
-  std::pair<Binary, BinarySource> obtain(const SpecializedSource& source, const Key& key, const Target& target,
-                                         const Request& request) {
-    const EntryKind kind = target.executor == Executor::host ? EntryKind::host_object : EntryKind::cubin;
-    if (auto entry = cache.get(key.text, key.digest); entry && entry->kind == kind)
-      if (auto facts = facts_from_text(entry->facts)) {
-        ++loaded_from_disk;
-        return {Binary{std::move(entry->payload), *std::move(facts), {}}, BinarySource::disk};
+  // cache -> compile -> load. A verified entry that the driver refuses is dropped and compiled once afresh.
+  Loaded build(Device& device, const KernelSource& kernel, const PlanState& plan) {
+    if (const std::optional<Binary> cached = binaries.find(kernel)) try {
+        return {device.load(*cached), cached->facts, BinarySource::disk};
+      } catch (const std::runtime_error& refusal) {
+        if (options.policy == Policy::cached_only) throw;
+        tell(EventLevel::warning, "cache.refused_by_driver",
+             fmt::format("the cached code of {} was refused and is compiled again: {}", kernel.describe(),
+                         refusal.what()));
+        binaries.cache().remove(kernel.key.digest);
       }
     if (options.policy == Policy::cached_only)
-      throw NotCached(fmt::format("{} is not cached and the policy is cached_only; warm the cache with {}",
-                                  describe(source, target), warm_command(request, target)));
-    return {compile(source, key, target), BinarySource::compiled};
-  }
-
-  Binary compile(const SpecializedSource& source, const Key& key, const Target& target) {
-    const auto start = std::chrono::steady_clock::now();
-    Binary binary = compiler_for(target).compile(source, target.arch);
-    ++compiled;
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    tell(EventLevel::info, "compile", fmt::format("compiled {} in {:.0f} ms", describe(source, target), took.count()));
-    cache.put({.kind = target.executor == Executor::host ? EntryKind::host_object : EntryKind::cubin,
-               .key_text = key.text,
-               .facts = to_text(binary.facts),
-               .payload = binary.code},
-              key.digest);
-    return binary;
-  }
-
-  // Obtains and loads. A verified entry that the driver refuses is dropped and compiled once afresh.
-  Loaded build(Device& device, const SpecializedSource& source, const Key& key, const Request& request) {
-    auto [binary, from] = obtain(source, key, device.facts().target, request);
-    try {
-      return {device.load(binary), binary.facts, from};
-    } catch (const std::runtime_error& refusal) {
-      if (from != BinarySource::disk || options.policy == Policy::cached_only) throw;
-      tell(EventLevel::warning, "cache.refused_by_driver",
-           fmt::format("the cached code of {} was refused and is compiled again: {}", source.instantiation, refusal.what()));
-      cache.remove(key.digest);
-    }
-    const Binary fresh = compile(source, key, device.facts().target);
+      throw NotCached(fmt::format("{} is not cached and the policy is cached_only; {}", kernel.describe(),
+                                  warm_hint(plan, kernel.target)));
+    const Binary fresh = binaries.compile(kernel);
     return {device.load(fresh), fresh.facts, BinarySource::compiled};
   }
 
-  bool is_prepared(const Device& device, const LoadedKernel* kernel) {
-    const std::scoped_lock lock(prepared_mutex);
-    return prepared.contains({&device, kernel});
-  }
-  void note_prepared(const Device& device, const LoadedKernel* kernel) {
-    const std::scoped_lock lock(prepared_mutex);
-    prepared.emplace(&device, kernel);
-  }
-
-  void refuse_while_forbidden(Device& device, Stream stream, const SpecializedSource& source, const Request& request) {
-    const char* why = no_compile_scopes.load(std::memory_order_relaxed) > 0 ? "a NoCompileScope forbids compiling and loading"
-                      : device.capturing(stream)                             ? "the stream is being captured"
-                                                                             : nullptr;
+  void refuse_while_forbidden(Device& device, Stream stream, const KernelSource& kernel,
+                              const PlanState& plan) {
+    const char* why = no_compile_scopes.load(std::memory_order_relaxed) > 0
+                          ? "a NoCompileScope forbids compiling and loading"
+                      : device.capturing(stream) ? "the stream is being captured"
+                                                 : nullptr;
     if (why != nullptr)
-      throw NotCached(fmt::format("{} is not loaded and {}; plan it before, or warm the cache with {}",
-                                  describe(source, device.facts().target), why, warm_command(request, device.facts().target)));
+      throw NotCached(fmt::format("{} is not loaded and {}; plan it before, or {}", kernel.describe(), why,
+                                  warm_hint(plan, kernel.target)));
   }
 
   const Options options;
-  Cache cache;
-  TemplateFiles files;
-  NvrtcCompiler nvrtc;
-  HostCompiler host_compiler;
+  Binaries binaries;
   Devices devices;
   TuningTable user_table, shipped_table;
   std::map<std::string, ForcedChoice, std::less<>> forced;
@@ -160,49 +112,44 @@ struct Engine::State {
   SingleFlight<std::string, Loaded> loaded;
   SingleFlight<std::string, BinarySource> warmed;
 
-  std::mutex prepared_mutex;
-  std::set<std::pair<const Device*, const LoadedKernel*>> prepared;  // `loaded` keeps the kernels alive
-
   std::atomic<int> no_compile_scopes{0};
-  std::atomic<std::uint64_t> plans{0}, compiled{0}, loaded_from_disk{0};
+  std::atomic<std::uint64_t> plans{0};
 };
 
 Engine::Engine(Options options) : state_(std::make_unique<State>(std::move(options))) {
-  for (Op& op : builtin_ops(state_->files)) add(std::move(op));
+  for (Op& op : builtin_ops(state_->binaries.files())) add(std::move(op));
 }
 
 Engine::~Engine() = default;
 
 // THE MAIN PATH: request -> select -> specialize -> key -> cache -> compile -> load -> (the plan's) launch.
-Plan Engine::plan_on(Device& device, const Request& request, Stream stream, const std::optional<ForcedChoice>& forced) {
+Plan Engine::plan_on(Device& device, const Request& request, Stream stream,
+                     const std::optional<ForcedChoice>& forced) {
   const std::shared_ptr<const Op> op = state_->find_op(request.op);
-  const Target& target = device.facts().target;
-  Compiler& compiler = state_->compiler_for(target);
-
   auto plan = std::make_shared<PlanState>();
   plan->op = op->name;
   plan->owner = op;
   plan->original = state_->find_original(op->name);
   plan->request = op->request.complete(request.params, op->name);
+
   plan->selection = select(*op, plan->request, device.facts(), state_->selection_inputs(op->name, forced));
   if (plan->selection.verdict.kind != Verdict::serve) return Plan(std::move(plan));
 
-  const KernelTemplate& kernel = plan->selection.variant->kernel;
-  const SpecializedSource source = specialize(kernel, plan->selection.params, state_->files);
-  const Key key = make_key(kernel, plan->selection.params, source, target, compiler.identity(), compiler.options(target.arch));
-  plan->key = key.digest;
+  const KernelSource kernel = state_->binaries.specialize(plan->selection.variant->kernel,
+                                                          plan->selection.params, device.facts().target);
+  plan->key = kernel.key.digest;
 
-  std::optional<Loaded> loaded = state_->loaded.find(key.text);
+  std::optional<Loaded> loaded = state_->loaded.find(kernel.key.text);
   plan->source = BinarySource::memory;
   // Another device of this architecture may have loaded it: here it still has to be prepared.
-  if (!loaded || !state_->is_prepared(device, loaded->kernel.get()))
-    state_->refuse_while_forbidden(device, stream, source, request);
+  const std::uint32_t shared_bytes = plan->selection.shape.dynamic_shared_bytes;
+  if (!loaded || !device.prepared(*loaded->kernel, shared_bytes))
+    state_->refuse_while_forbidden(device, stream, kernel, *plan);
   if (!loaded) {
-    loaded = state_->loaded.get(key.text, [&] { return state_->build(device, source, key, request); });
+    loaded = state_->loaded.get(kernel.key.text, [&] { return state_->build(device, kernel, *plan); });
     plan->source = loaded->source;
   }
-  device.prepare(*loaded->kernel, plan->selection.shape.dynamic_shared_bytes);
-  state_->note_prepared(device, loaded->kernel.get());
+  device.prepare(*loaded->kernel, shared_bytes);
   plan->kernel = loaded->kernel;
   plan->facts = loaded->facts;
   ++state_->plans;
@@ -220,11 +167,14 @@ Plan Engine::remember(const PlanKey& key, Plan plan) {
 }
 
 void Engine::add(Op op) {
-  if (op.name.empty() || op.variants.empty() || op.variant(op.generic_variant) == nullptr || !op.generic_params)
-    throw InvalidRequest(fmt::format("op '{}' is incomplete; give it a name, a variant and a generic variant with parameters", op.name));
+  if (op.name.empty() || op.variants.empty() || op.variant(op.generic_variant) == nullptr ||
+      !op.generic_params)
+    throw InvalidRequest(fmt::format(
+        "op '{}' is incomplete; give it a name, a variant and a generic variant with parameters", op.name));
   for (const Variant& variant : op.variants)
     if (!variant.shape)
-      throw InvalidRequest(fmt::format("variant '{}' of op '{}' has no launch shape; give it one", variant.name, op.name));
+      throw InvalidRequest(
+          fmt::format("variant '{}' of op '{}' has no launch shape; give it one", variant.name, op.name));
   const std::unique_lock lock(state_->ops_mutex);
   if (state_->ops.contains(op.name))
     throw InvalidRequest(fmt::format("there is already an op '{}'; choose another name", op.name));
@@ -235,12 +185,15 @@ void Engine::add(Op op) {
 void Engine::set_original_kernel(std::string_view op, OriginalKernel kernel) {
   state_->find_op(op);
   const std::unique_lock lock(state_->ops_mutex);
-  state_->originals.insert_or_assign(std::string(op), std::make_shared<const OriginalKernel>(std::move(kernel)));
+  state_->originals.insert_or_assign(std::string(op),
+                                     std::make_shared<const OriginalKernel>(std::move(kernel)));
 }
 
-Selection Engine::explain(const Request& request, const DeviceFacts& device, const std::optional<ForcedChoice>& forced) const {
+Selection Engine::explain(const Request& request, const DeviceFacts& device,
+                          const std::optional<ForcedChoice>& forced) const {
   const std::shared_ptr<const Op> op = state_->find_op(request.op);
-  return select(*op, op->request.complete(request.params, op->name), device, state_->selection_inputs(op->name, forced));
+  return select(*op, op->request.complete(request.params, op->name), device,
+                state_->selection_inputs(op->name, forced));
 }
 
 BinarySource Engine::warm(const Request& request, const DeviceFacts& device) {
@@ -250,17 +203,24 @@ BinarySource Engine::warm(const Request& request, const DeviceFacts& device) {
 }
 
 BinarySource Engine::warm(const Variant& variant, const Params& params, const Target& target) {
-  Compiler& compiler = state_->compiler_for(target);
-  const SpecializedSource source = specialize(variant.kernel, params, state_->files);
-  const Key key = make_key(variant.kernel, params, source, target, compiler.identity(), compiler.options(target.arch));
-  return state_->warmed.get(key.text, [&] { return state_->obtain(source, key, target, {}).second; });
+  const KernelSource kernel = state_->binaries.specialize(variant.kernel, params, target);
+  return state_->warmed.get(kernel.key.text, [&] {
+    if (state_->binaries.find(kernel)) return BinarySource::disk;
+    if (state_->options.policy == Policy::cached_only)
+      throw NotCached(fmt::format(
+          "{} is not cached and the policy is cached_only; allow compiling to warm it", kernel.describe()));
+    state_->binaries.compile(kernel);
+    return BinarySource::compiled;
+  });
 }
 
 Binary Engine::compile(const Variant& variant, const Params& params, const Target& target) {
-  return state_->compiler_for(target).compile(specialize(variant.kernel, params, state_->files), target.arch);
+  return state_->binaries.compile_anew(variant.kernel, params, target);
 }
 
-const Op& Engine::op(std::string_view name) const { return *state_->find_op(name); }
+const Op& Engine::op(std::string_view name) const {
+  return *state_->find_op(name);
+}
 
 std::vector<const Op*> Engine::ops() const {
   const std::shared_lock lock(state_->ops_mutex);
@@ -269,15 +229,31 @@ std::vector<const Op*> Engine::ops() const {
   return all;
 }
 
-Device& Engine::current_device() { return state_->devices.current(); }
-const Options& Engine::options() const { return state_->options; }
-Cache& Engine::cache() { return state_->cache; }
-NvrtcCompiler& Engine::nvrtc() { return state_->nvrtc; }
-HostCompiler& Engine::host_compiler() { return state_->host_compiler; }
+Device& Engine::current_device() {
+  return state_->devices.current();
+}
+const Options& Engine::options() const {
+  return state_->options;
+}
+Cache& Engine::cache() {
+  return state_->binaries.cache();
+}
+NvrtcCompiler& Engine::nvrtc() {
+  return state_->binaries.nvrtc();
+}
+HostCompiler& Engine::host_compiler() {
+  return state_->binaries.host_compiler();
+}
 
-EngineStats Engine::stats() const { return {state_->plans, state_->compiled, state_->loaded_from_disk}; }
+EngineStats Engine::stats() const {
+  return {state_->plans, state_->binaries.compiled(), state_->binaries.found()};
+}
 
-NoCompileScope::NoCompileScope(Engine& engine) : engine_(engine) { ++engine_.state_->no_compile_scopes; }
-NoCompileScope::~NoCompileScope() { --engine_.state_->no_compile_scopes; }
+NoCompileScope::NoCompileScope(Engine& engine) : engine_(engine) {
+  ++engine_.state_->no_compile_scopes;
+}
+NoCompileScope::~NoCompileScope() {
+  --engine_.state_->no_compile_scopes;
+}
 
 }  // namespace jitsmith

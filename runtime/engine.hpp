@@ -1,5 +1,5 @@
-// Engine: from a request to a plan. It owns the cache, the compilers, the loaded kernels and the counters; there is no
-// global state, and two engines know nothing of each other. Every member function is thread safe.
+// Engine: from a request to a plan. It owns the cache, the compilers, the loaded kernels and the counters;
+// there is no global state, and two engines know nothing of each other. Every member function is thread safe.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 namespace jitsmith {
 
 struct EngineStats {
-  std::uint64_t plans = 0;            // distinct requests planned
+  std::uint64_t plans = 0;             // distinct requests planned
   std::uint64_t compiled = 0;          // binaries compiled
   std::uint64_t loaded_from_disk = 0;  // binaries taken from the cache
 };
@@ -33,14 +33,14 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Registers a user's op; the built-in ones were registered the same way. Throws InvalidRequest for a name in use or an
-  // incomplete op.
+  // Registers a user's op; the built-in ones were registered the same way. Throws InvalidRequest for a name
+  // in use or an incomplete op.
   void add(Op op);
 
-  // Selects, compiles if need be, loads, and remembers. The device is that of the calling thread's current context.
-  // Throws InvalidRequest, CompileError, DriverError, NotCached (policy, NoCompileScope, or `stream` is being captured and
-  // the plan is not ready). A second call with an equal request finds the plan in about 100 ns, also during capture.
-  // `forced` overrides selection for this call.
+  // Selects, compiles if need be, loads, and remembers. The device is that of the calling thread's current
+  // context. Throws InvalidRequest, CompileError, DriverError, NotCached (policy, NoCompileScope, or `stream`
+  // is being captured and the plan is not ready). A second call with an equal request finds the plan in about
+  // 100 ns, also during capture. `forced` overrides selection for this call.
   Plan plan(const Request& request, Stream stream = nullptr, const std::optional<ForcedChoice>& forced = {});
 
   template <class R>
@@ -51,19 +51,22 @@ class Engine {
     return {remember(key, plan_on(device, {std::string(R::k_op), params_of(request)}, stream, {})), request};
   }
 
-  // What plans of declined requests of op R::k_op run instead: called with the request and the arguments as given.
+  // What plans of declined requests of op R::k_op run instead: called with the request and the arguments as
+  // given.
   template <class R, class F>
   void set_original(F kernel) {
-    set_original_kernel(R::k_op, [kernel = std::move(kernel)](Stream stream, const void* request, const void* args) {
-      kernel(stream, *static_cast<const R*>(request), *static_cast<const typename R::Args*>(args));
-    });
+    set_original_kernel(
+        R::k_op, [kernel = std::move(kernel)](Stream stream, const void* request, const void* args) {
+          kernel(stream, *static_cast<const R*>(request), *static_cast<const typename R::Args*>(args));
+        });
   }
 
   // The decision alone, for the current device or for the given facts. Touches no cache and compiles nothing.
-  Selection explain(const Request& request, const DeviceFacts& device, const std::optional<ForcedChoice>& forced = {}) const;
+  Selection explain(const Request& request, const DeviceFacts& device,
+                    const std::optional<ForcedChoice>& forced = {}) const;
 
-  // Makes sure that the cache holds what `request` needs on `device`; needs no GPU. Returns where it was or that it was
-  // compiled; `none` for a request that needs no kernel.
+  // Makes sure that the cache holds what `request` needs on `device`; needs no GPU. Returns where it was or
+  // that it was compiled; `none` for a request that needs no kernel.
   BinarySource warm(const Request& request, const DeviceFacts& device);
 
   // The same for one variant with complete parameters.
@@ -88,7 +91,8 @@ class Engine {
   friend class NoCompileScope;
   struct State;
 
-  Plan plan_on(Device& device, const Request& request, Stream stream, const std::optional<ForcedChoice>& forced);
+  Plan plan_on(Device& device, const Request& request, Stream stream,
+               const std::optional<ForcedChoice>& forced);
   Plan remember(const PlanKey& key, Plan plan);
   void set_original_kernel(std::string_view op, OriginalKernel kernel);
 
@@ -96,8 +100,8 @@ class Engine {
   PlanTable plans_;
 };
 
-// While one lives, its engine refuses to compile or load anything (NotCached): around a timed or captured region, or for
-// good once start-up is over. Plans that are ready go on working.
+// While one lives, its engine refuses to compile or load anything (NotCached): around a timed or captured
+// region, or for good once start-up is over. Plans that are ready go on working.
 class NoCompileScope {
  public:
   explicit NoCompileScope(Engine& engine);

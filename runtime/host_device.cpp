@@ -8,7 +8,9 @@
 
 namespace jitsmith {
 
-std::shared_ptr<const LoadedKernel> HostDevice::load(const Binary& binary) { return load_host_kernel(binary, {.seed = seed_}); }
+std::shared_ptr<const LoadedKernel> HostDevice::load(const Binary& binary) {
+  return load_host_kernel(binary, {.seed = seed_});
+}
 
 void* HostDevice::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -17,7 +19,9 @@ void* HostDevice::allocate(std::size_t bytes) {
   return memory;
 }
 
-void HostDevice::release(void* memory) noexcept { std::free(memory); }
+void HostDevice::release(void* memory) noexcept {
+  std::free(memory);
+}
 
 void HostDevice::copy_in(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);

@@ -13,6 +13,7 @@ class HostDevice : public Device {
 
   std::shared_ptr<const LoadedKernel> load(const Binary& binary) override;
   void prepare(const LoadedKernel&, std::uint32_t) override {}
+  bool prepared(const LoadedKernel&, std::uint32_t) const override { return true; }
   bool capturing(Stream) const override { return false; }
 
   // At least 16-byte aligned. Each allocation is one of malloc's, so that a sanitizer sees its bounds.

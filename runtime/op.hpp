@@ -1,8 +1,8 @@
 // Op: what a kernel family must say of itself. The built-in families and a user's own are registered alike
 // (Engine::add); the engine, the cache and the tool know nothing else of them.
 //
-// All functions are pure: (request, parameters, device facts) in, a decision out. `request` is always complete, as
-// Schema::complete returned it.
+// All functions are pure: (request, parameters, device facts) in, a decision out. `request` is always
+// complete, as Schema::complete returned it.
 #pragma once
 
 #include <functional>
@@ -27,14 +27,16 @@ struct Verdict {
 // One way to compute an op: a template, the parameters worth trying, what they cost.
 struct Variant {
   std::string name;
-  std::string summary;  // for `jitsmith show`: how it computes, and its order of reduction where that fixes bits
+  std::string
+      summary;  // for `jitsmith show`: how it computes, and its order of reduction where that fixes bits
   KernelTemplate kernel;
 
-  // The template parameters to choose from for this request on this device, in stable order. Each is complete.
+  // The template parameters to choose from for this request on this device, in stable order. Each is
+  // complete.
   std::function<std::vector<Params>(const Params& request, const DeviceFacts&)> candidates;
 
-  // Why `params` must not be used for `request` here ("" if they may). It covers more than the candidates: also what a
-  // caller forces and what a table row says.
+  // Why `params` must not be used for `request` here ("" if they may). It covers more than the candidates:
+  // also what a caller forces and what a table row says.
   std::function<std::string(const Params& request, const Params& params, const DeviceFacts&)> misfit;
 
   // Estimated time on the device in microseconds. Without it the first candidate wins.
@@ -46,10 +48,11 @@ struct Variant {
 struct Op {
   std::string name;
   std::string summary;
-  Schema request;                  // what a caller asks for
-  std::vector<Variant> variants;   // the first is preferred at equal cost
+  Schema request;                 // what a caller asks for
+  std::vector<Variant> variants;  // the first is preferred at equal cost
 
-  // Parameters of the *generic* variant: right for every request in the contract, one binary for many requests.
+  // Parameters of the *generic* variant: right for every request in the contract, one binary for many
+  // requests.
   std::string generic_variant;
   std::function<Params(const Params& request)> generic_params;
 

@@ -30,7 +30,8 @@ void read_number(const char* name, Integer& number) {
 bool read_choice(const char* name, std::string_view first, std::string_view second) {
   const std::string_view text = environment(name);
   if (!text.empty() && text != first && text != second)
-    throw InvalidRequest(fmt::format("{}={} is not allowed; set it to {} or {}, or unset it", name, text, first, second));
+    throw InvalidRequest(
+        fmt::format("{}={} is not allowed; set it to {} or {}, or unset it", name, text, first, second));
   return text == second;
 }
 
@@ -41,7 +42,8 @@ std::map<std::string, std::string> read_forced(std::string_view text) {
     text.remove_prefix(std::min(item.size() + 1, text.size()));
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == item.size())
-      throw InvalidRequest(fmt::format("JITSMITH_FORCE item '{}' is not of the form op=variant:parameter=value,...; write it so", item));
+      throw InvalidRequest(fmt::format(
+          "JITSMITH_FORCE item '{}' is not of the form op=variant:parameter=value,...; write it so", item));
     forced[std::string(item.substr(0, equals))] = item.substr(equals + 1);
   }
   return forced;
@@ -53,14 +55,17 @@ Options Options::from_environment() {
   Options options;
   if (read_choice("JITSMITH_TARGET", "cuda", "host")) options.executor = Executor::host;
   if (read_choice("JITSMITH_POLICY", "compile", "cached_only")) options.policy = Policy::cached_only;
-  if (const std::string_view driver = environment("JITSMITH_DRIVER"); !driver.empty()) options.driver_path = driver;
+  if (const std::string_view driver = environment("JITSMITH_DRIVER"); !driver.empty())
+    options.driver_path = driver;
   read_number("JITSMITH_DEVICE", options.device);
   read_number("JITSMITH_HOST_SEED", options.host_seed);
   options.cache = directory_request_from_environment();
   options.nvrtc = nvrtc_search_from_environment();
   options.host_compiler.compiler = environment("JITSMITH_HOST_CXX");
-  if (const std::string_view path = environment("PATH"); !path.empty()) options.host_compiler.search_path = path;
-  if (const std::string_view temp = environment("TMPDIR"); !temp.empty()) options.host_compiler.temp_directory = temp;
+  if (const std::string_view path = environment("PATH"); !path.empty())
+    options.host_compiler.search_path = path;
+  if (const std::string_view temp = environment("TMPDIR"); !temp.empty())
+    options.host_compiler.temp_directory = temp;
   options.template_folder = environment("JITSMITH_TEMPLATES");
   options.tuning_table = environment("JITSMITH_TABLE");
   options.forced = read_forced(environment("JITSMITH_FORCE"));

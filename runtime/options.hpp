@@ -1,4 +1,5 @@
-// Options: everything an Engine can be told. The environment is read in one function, once; nothing below reads it again.
+// Options: everything an Engine can be told. The environment is read in one function, once; nothing below
+// reads it again.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ enum class Policy {
 
 struct Options {
   Executor executor = Executor::cuda;
-  std::optional<std::string> driver_path;     // libcuda; unset: the loader's path
-  int device = 0;                             // used when the calling thread has no current CUDA context
+  std::optional<std::string> driver_path;  // libcuda; unset: the loader's path
+  int device = 0;                          // used when the calling thread has no current CUDA context
   Policy policy = Policy::compile;
   DirectoryRequest cache;
   NvrtcSearch nvrtc;
@@ -34,9 +35,10 @@ struct Options {
   std::map<std::string, std::string> forced;  // op -> "variant:parameter=value,..."
   EventSink events;
 
-  // JITSMITH_TARGET cuda|host, JITSMITH_DEVICE, JITSMITH_DRIVER, JITSMITH_POLICY compile|cached_only, JITSMITH_CACHE(_DIR),
-  // JITSMITH_NVRTC, JITSMITH_HOST_CXX, JITSMITH_HOST_SEED, JITSMITH_TEMPLATES, JITSMITH_TABLE,
-  // JITSMITH_FORCE "op=variant:parameter=value;op=...". Throws InvalidRequest for a value that has no meaning.
+  // JITSMITH_TARGET cuda|host, JITSMITH_DEVICE, JITSMITH_DRIVER, JITSMITH_POLICY compile|cached_only,
+  // JITSMITH_CACHE(_DIR), JITSMITH_NVRTC, JITSMITH_HOST_CXX, JITSMITH_HOST_SEED, JITSMITH_TEMPLATES,
+  // JITSMITH_TABLE, JITSMITH_FORCE "op=variant:parameter=value;op=...". Throws InvalidRequest for a value
+  // that has no meaning.
   static Options from_environment();
 };
 

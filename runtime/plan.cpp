@@ -12,8 +12,9 @@ void Plan::check_sizes(const std::size_t* sizes, std::size_t count) const {
     throw InvalidRequest("this plan has no kernel to launch; test the plan before launching it");
   const std::vector<std::uint32_t>& wanted = state_->facts.param_bytes;
   if (count != wanted.size() || !std::equal(wanted.begin(), wanted.end(), sizes))
-    throw InvalidRequest(fmt::format("kernel {} takes parameters of {} bytes, but was given {} bytes; pass the types that it declares",
-                                     state_->facts.lowered_name, fmt::join(wanted, ", "), fmt::join(sizes, sizes + count, ", ")));
+    throw InvalidRequest(fmt::format(
+        "kernel {} takes parameters of {} bytes, but was given {} bytes; pass the types that it declares",
+        state_->facts.lowered_name, fmt::join(wanted, ", "), fmt::join(sizes, sizes + count, ", ")));
 }
 
 }  // namespace jitsmith

@@ -1,5 +1,5 @@
-// Plan: a request with everything resolved: kernel loaded, launch shape fixed. An immutable handle, cheap to copy, valid as
-// long as a copy lives, also after its Engine is gone; every member is thread safe.
+// Plan: a request with everything resolved: kernel loaded, launch shape fixed. An immutable handle, cheap to
+// copy, valid as long as a copy lives, also after its Engine is gone; every member is thread safe.
 #pragma once
 
 #include <functional>
@@ -42,14 +42,16 @@ class Plan {
   explicit Plan(std::shared_ptr<const PlanState> state) : state_(std::move(state)) {}
 
   // False when the request was declined: keep your own kernel. reason() says why.
-  explicit operator bool() const { return state_ != nullptr && state_->selection.verdict.kind != Verdict::decline; }
+  explicit operator bool() const {
+    return state_ != nullptr && state_->selection.verdict.kind != Verdict::decline;
+  }
   const std::string& reason() const { return state_->selection.verdict.reason; }
 
   const PlanState& state() const { return *state_; }
   const std::shared_ptr<const PlanState>& share() const { return state_; }
 
-  // Launches with the kernel's own parameters, one argument each. Their number and sizes are checked against the kernel.
-  // Enqueues on `stream`; neither locks, allocates, hashes nor asks the driver for anything.
+  // Launches with the kernel's own parameters, one argument each. Their number and sizes are checked against
+  // the kernel. Enqueues on `stream`; neither locks, allocates, hashes nor asks the driver for anything.
   template <class... Args>
   void launch(Stream stream, const LaunchShape& shape, const Args&... args) const {
     static_assert((std::is_trivially_copyable_v<Args> && ...), "kernel parameters are copied byte by byte");
@@ -78,13 +80,15 @@ class TypedPlan : public Plan {
 
   const R& request() const { return request_; }
 
-  // Does nothing for an empty output; calls the original kernel for a declined request, when one was registered.
+  // Does nothing for an empty output; calls the original kernel for a declined request, when one was
+  // registered.
   void launch(Stream stream, const typename R::Args& args) const {
     const PlanState& plan = state();
     if (plan.kernel != nullptr) return R::run(*this, stream, request_, args);
     if (plan.selection.verdict.kind == Verdict::nothing_to_do) return;
     if (plan.original == nullptr)
-      throw InvalidRequest(plan.selection.verdict.reason + "; no original kernel is registered to run instead");
+      throw InvalidRequest(plan.selection.verdict.reason +
+                           "; no original kernel is registered to run instead");
     (*plan.original)(stream, &request_, &args);
   }
 

@@ -16,7 +16,8 @@
 
 namespace jitsmith {
 
-// A typed request as plain words: one for each field, so that comparing and hashing it takes some ten nanoseconds.
+// A typed request as plain words: one for each field, so that comparing and hashing it takes some ten
+// nanoseconds.
 struct PlanKey {
   static constexpr std::size_t k_capacity = 22;
 
@@ -35,7 +36,8 @@ PlanKey plan_key(const R& request, const void* device) {
   PlanKey key{.device = device, .op = R::k_op};
   request.visit([&key](std::string_view, const auto& field) {
     using Field = std::remove_cvref_t<decltype(field)>;
-    static_assert(std::integral<Field> || std::is_enum_v<Field>, "a request's fields are integers, bools and enums");
+    static_assert(std::integral<Field> || std::is_enum_v<Field>,
+                  "a request's fields are integers, bools and enums");
     key.append(static_cast<std::int64_t>(field));
   });
   return key;

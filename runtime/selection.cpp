@@ -12,13 +12,16 @@ namespace {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-std::string owner_name(const Op& op, const Variant& variant) { return fmt::format("{} variant {}", op.name, variant.name); }
+std::string owner_name(const Op& op, const Variant& variant) {
+  return fmt::format("{} variant {}", op.name, variant.name);
+}
 
 const Variant& variant_of(const Op& op, const std::string& name) {
   if (const Variant* variant = op.variant(name)) return *variant;
   std::vector<std::string_view> names;
   for (const Variant& variant : op.variants) names.push_back(variant.name);
-  throw InvalidRequest(fmt::format("{} has no variant '{}'; give one of {}", op.name, name, fmt::join(names, ", ")));
+  throw InvalidRequest(
+      fmt::format("{} has no variant '{}'; give one of {}", op.name, name, fmt::join(names, ", ")));
 }
 
 Params parse_params(const Op& op, const Variant& variant, const NamedTexts& texts) {
@@ -28,11 +31,13 @@ Params parse_params(const Op& op, const Variant& variant, const NamedTexts& text
   return params;
 }
 
-std::string misfit_of(const Variant& variant, const Params& request, const Params& params, const DeviceFacts& device) {
+std::string misfit_of(const Variant& variant, const Params& request, const Params& params,
+                      const DeviceFacts& device) {
   return variant.misfit ? variant.misfit(request, params, device) : std::string();
 }
 
-// Every candidate of every variant with its cost, those that fit first, the cheapest first; ties keep the stable order.
+// Every candidate of every variant with its cost, those that fit first, the cheapest first; ties keep the
+// stable order.
 std::vector<Candidate> ranked_candidates(const Op& op, const Params& request, const DeviceFacts& device) {
   std::vector<Candidate> all;
   for (const Variant& variant : op.variants) {
@@ -59,7 +64,8 @@ bool agrees(const Params& params, const Params& wanted) {
   });
 }
 
-// The best candidate that agrees with what the caller forces; else the forced parameters completed by their defaults.
+// The best candidate that agrees with what the caller forces; else the forced parameters completed by their
+// defaults.
 Params forced_params(const Op& op, const Variant& variant, const Params& forced, const Params& request,
                      const DeviceFacts& device, const std::vector<Candidate>& candidates) {
   for (const Candidate& candidate : candidates)
@@ -73,8 +79,9 @@ Params forced_params(const Op& op, const Variant& variant, const Params& forced,
   }
   params = variant.kernel.schema.complete(params, owner_name(op, variant));
   if (const std::string reason = misfit_of(variant, request, params, device); !reason.empty())
-    throw InvalidRequest(fmt::format("{} can't be forced to {}:{} here, because {}; choose others or leave it out", op.name,
-                                     variant.name, to_string(params), reason));
+    throw InvalidRequest(
+        fmt::format("{} can't be forced to {}:{} here, because {}; choose others or leave it out", op.name,
+                    variant.name, to_string(params), reason));
   return params;
 }
 
@@ -85,41 +92,47 @@ struct Choice {
   std::string reason;
 };
 
-std::optional<Choice> from_table(const Op& op, const Params& request, const DeviceFacts& device, const TuningTable* table,
-                                 SelectionSource source) {
+// The table's row for the request, if there is one that can be used; why not goes to `notes`.
+std::optional<Choice> from_table(const Op& op, const Params& request, const DeviceFacts& device,
+                                 const TuningTable* table, SelectionSource source,
+                                 std::vector<std::string>& notes) {
   const TableRow* row = table == nullptr ? nullptr : table->match(op.name, request, device);
   if (row == nullptr) return std::nullopt;
-  const Variant* variant = op.variant(row->variant);
-  if (variant == nullptr) return std::nullopt;
   try {
-    Params params = variant->kernel.schema.complete(parse_params(op, *variant, row->params), owner_name(op, *variant));
-    if (!misfit_of(*variant, request, params, device).empty()) return std::nullopt;
+    const Variant& variant = variant_of(op, row->variant);
+    Params params =
+        variant.kernel.schema.complete(parse_params(op, variant, row->params), owner_name(op, variant));
+    if (const std::string misfit = misfit_of(variant, request, params, device); !misfit.empty())
+      throw InvalidRequest(fmt::format("{}:{} does not fit: {}", variant.name, to_string(params), misfit));
     std::string reason = row->measured ? fmt::format("measured {} us against {} us of {}", row->measured->us,
                                                      row->measured->replaced_us, row->measured->replaced)
                                        : std::string("published, not measured here");
-    return Choice{variant, std::move(params), source, std::move(reason)};
-  } catch (const InvalidRequest&) {
-    return std::nullopt;  // a row of another version of the schema: as good as no row
+    return Choice{&variant, std::move(params), source, std::move(reason)};
+  } catch (const InvalidRequest& unusable) {  // a row made for another version of the schema, say
+    notes.push_back(fmt::format("the row of the {} is passed over: {}", name_of(source), unusable.what()));
+    return std::nullopt;
   }
 }
 
 Choice choose(const Op& op, const Params& request, const DeviceFacts& device, const SelectionInputs& inputs,
-              const std::vector<Candidate>& candidates) {
+              const std::vector<Candidate>& candidates, std::vector<std::string>& notes) {
   if (inputs.forced) {
     const Variant& variant = variant_of(op, inputs.forced->variant);
     const Params forced = parse_params(op, variant, inputs.forced->params);
-    return {&variant, forced_params(op, variant, forced, request, device, candidates), SelectionSource::forced,
-            "forced by the caller"};
+    return {&variant, forced_params(op, variant, forced, request, device, candidates),
+            SelectionSource::forced, "forced by the caller"};
   }
   if (!inputs.generic_only) {
-    if (auto row = from_table(op, request, device, inputs.user_table, SelectionSource::user_table)) return *std::move(row);
-    if (auto row = from_table(op, request, device, inputs.shipped_table, SelectionSource::shipped_table))
+    if (auto row = from_table(op, request, device, inputs.user_table, SelectionSource::user_table, notes))
+      return *std::move(row);
+    if (auto row =
+            from_table(op, request, device, inputs.shipped_table, SelectionSource::shipped_table, notes))
       return *std::move(row);
     if (!candidates.empty() && candidates.front().why_not.empty()) {
       const Candidate& best = candidates.front();
       return {op.variant(best.variant), best.params, SelectionSource::heuristic,
-              best.cost_us ? fmt::format("the cost model expects {:.2f} us, the least of {} candidates", *best.cost_us,
-                                         candidates.size())
+              best.cost_us ? fmt::format("the cost model expects {:.2f} us, the least of {} candidates",
+                                         *best.cost_us, candidates.size())
                            : std::string("the first candidate")};
     }
   }
@@ -151,13 +164,14 @@ ForcedChoice ForcedChoice::parse(std::string_view text) {
   return forced;
 }
 
-Selection select(const Op& op, const Params& request, const DeviceFacts& device, const SelectionInputs& inputs) {
+Selection select(const Op& op, const Params& request, const DeviceFacts& device,
+                 const SelectionInputs& inputs) {
   Selection selection;
   if (op.contract) selection.verdict = op.contract(request, device);
   if (selection.verdict.kind != Verdict::serve) return selection;
 
   selection.candidates = ranked_candidates(op, request, device);
-  Choice choice = choose(op, request, device, inputs, selection.candidates);
+  Choice choice = choose(op, request, device, inputs, selection.candidates, selection.notes);
   selection.variant = choice.variant;
   selection.params = std::move(choice.params);
   selection.shape = choice.variant->shape(request, selection.params);
@@ -165,33 +179,43 @@ Selection select(const Op& op, const Params& request, const DeviceFacts& device,
   selection.reason = std::move(choice.reason);
 
   // Say of every other candidate why it lost.
-  const std::string lost = selection.source == SelectionSource::heuristic ? "costs more by the model"
-                                                                          : fmt::format("{} decided", name_of(selection.source));
+  const std::string lost = selection.source == SelectionSource::heuristic
+                               ? "costs no less by the model"
+                               : fmt::format("{} decided", name_of(selection.source));
   for (Candidate& candidate : selection.candidates)
-    if (candidate.why_not.empty() && !(candidate.variant == choice.variant->name && candidate.params == selection.params))
+    if (candidate.why_not.empty() &&
+        !(candidate.variant == choice.variant->name && candidate.params == selection.params))
       candidate.why_not = lost;
   return selection;
 }
 
 std::string_view name_of(SelectionSource source) {
-  constexpr std::string_view names[] = {"forced choice", "user table", "shipped table", "heuristic", "generic"};
+  constexpr std::string_view names[] = {"forced choice", "user table", "shipped table", "heuristic",
+                                        "generic"};
   return names[static_cast<std::size_t>(source)];
 }
 
-std::string explain(const Op& op, const Params& request, const DeviceFacts& device, const Selection& selection) {
-  std::string text = fmt::format("request   {} {}\ndevice    {} ({}, {} multiprocessors)\n", op.name, to_string(request),
-                                 device.name, device.target.arch, device.multiprocessors);
-  if (selection.verdict.kind == Verdict::decline) return text + fmt::format("declined  {}\n", selection.verdict.reason);
-  if (selection.verdict.kind == Verdict::nothing_to_do) return text + "nothing   the output is empty; no launch\n";
+std::string explain(const Op& op, const Params& request, const DeviceFacts& device,
+                    const Selection& selection) {
+  std::string text = fmt::format("request   {} {}\ndevice    {} ({}, {} multiprocessors)\n", op.name,
+                                 to_string(request), device.name, device.target.arch, device.multiprocessors);
+  if (selection.verdict.kind == Verdict::decline)
+    return text + fmt::format("declined  {}\n", selection.verdict.reason);
+  if (selection.verdict.kind == Verdict::nothing_to_do)
+    return text + "nothing   the output is empty; no launch\n";
   const auto& [gx, gy, gz] = selection.shape.grid;
-  text += fmt::format("winner    {}:{}\nsource    {}: {}\nlaunch    grid {}x{}x{}, {} threads, {} bytes of dynamic shared memory\n",
-                      selection.variant->name, to_string(selection.params), name_of(selection.source), selection.reason, gx,
-                      gy, gz, selection.shape.block[0] * selection.shape.block[1] * selection.shape.block[2],
-                      selection.shape.dynamic_shared_bytes);
+  text += fmt::format(
+      "winner    {}:{}\nsource    {}: {}\nlaunch    grid {}x{}x{}, {} threads, {} bytes of dynamic shared "
+      "memory\n",
+      selection.variant->name, to_string(selection.params), name_of(selection.source), selection.reason, gx,
+      gy, gz, selection.shape.block[0] * selection.shape.block[1] * selection.shape.block[2],
+      selection.shape.dynamic_shared_bytes);
+  for (const std::string& note : selection.notes) text += fmt::format("note      {}\n", note);
   for (const Candidate& candidate : selection.candidates)
-    text += fmt::format("{} {:>9}  {}:{}{}{}\n", candidate.why_not.empty() ? "*" : " ",
-                        candidate.cost_us ? fmt::format("{:.2f} us", *candidate.cost_us) : "-", candidate.variant,
-                        to_string(candidate.params), candidate.why_not.empty() ? "" : "  ", candidate.why_not);
+    text +=
+        fmt::format("{} {:>9}  {}:{}{}{}\n", candidate.why_not.empty() ? "*" : " ",
+                    candidate.cost_us ? fmt::format("{:.2f} us", *candidate.cost_us) : "-", candidate.variant,
+                    to_string(candidate.params), candidate.why_not.empty() ? "" : "  ", candidate.why_not);
   return text;
 }
 

@@ -1,8 +1,8 @@
 // Selection: which variant runs, with which parameters, and why. The decision is pure:
 // (op, request, device facts, tables, forced choice) -> Selection. No clock, no disk, no environment.
 //
-// Order: forced by the caller -> the user's table -> the shipped table -> the cost model over the candidates -> the generic
-// variant; or declined, with the reason, when the request is outside the op's contract.
+// Order: forced by the caller -> the user's table -> the shipped table -> the cost model over the candidates
+// -> the generic variant; or declined, with the reason, when the request is outside the op's contract.
 #pragma once
 
 #include <optional>
@@ -33,6 +33,7 @@ struct Selection {
   LaunchShape shape;
   SelectionSource source = SelectionSource::heuristic;
   std::string reason;                 // one sentence
+  std::vector<std::string> notes;     // table rows that were passed over, and why
   std::vector<Candidate> candidates;  // everything looked at, the best first
 };
 
@@ -53,11 +54,14 @@ struct SelectionInputs {
 };
 
 // `request` complete. Throws InvalidRequest when a forced choice does not exist or does not fit the request.
-Selection select(const Op& op, const Params& request, const DeviceFacts& device, const SelectionInputs& inputs);
+Selection select(const Op& op, const Params& request, const DeviceFacts& device,
+                 const SelectionInputs& inputs);
 
 std::string_view name_of(SelectionSource source);
 
-// The whole decision for people, a few lines: request, device, winner, source, the candidates and why each lost.
-std::string explain(const Op& op, const Params& request, const DeviceFacts& device, const Selection& selection);
+// The whole decision for people, a few lines: request, device, winner, source, the candidates and why each
+// lost.
+std::string explain(const Op& op, const Params& request, const DeviceFacts& device,
+                    const Selection& selection);
 
 }  // namespace jitsmith

@@ -1,6 +1,6 @@
-// SingleFlight: many callers, one build. The first caller of a key builds; the others wait and get the same value or the
-// same exception. A value is kept. A failure that would repeat (CompileError of the same input) is kept too and thrown
-// again in full; any other failure is forgotten, and the next caller builds afresh.
+// SingleFlight: many callers, one build. The first caller of a key builds; the others wait and get the same
+// value or the same exception. A value is kept. A failure that would repeat (CompileError of the same input)
+// is kept too and thrown again in full; any other failure is forgotten, and the next caller builds afresh.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,8 @@ class SingleFlight {
   std::optional<Value> find(const Key& key) const {
     const std::scoped_lock lock(mutex_);
     const auto place = flights_.find(key);
-    if (place == flights_.end() || place->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    if (place == flights_.end() ||
+        place->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
       return std::nullopt;
     return place->second.get();
   }

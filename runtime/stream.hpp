@@ -1,4 +1,5 @@
-// Stream: the driver's stream handle, the same type as CUstream and cudaStream_t, without including their headers.
+// Stream: the driver's stream handle, the same type as CUstream and cudaStream_t, without including their
+// headers.
 #pragma once
 
 struct CUstream_st;

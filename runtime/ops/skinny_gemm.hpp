@@ -1,9 +1,10 @@
-// skinny_gemm: Y[M,N] = X[M,K] * W[N,K]^T (+ bias[N]) (+ residual[M,N]) for small M, as in the projections of a decode step.
+// skinny_gemm: Y[M,N] = X[M,K] * W[N,K]^T (+ bias[N]) (+ residual[M,N]) for small M, as in the projections of
+// a decode step.
 //
-// X and W are bf16 with K adjacent; sums are fp32; Y is bf16 (rounded once, to nearest even) or fp32. M up to 32 is served,
-// more is declined. The order of every sum is fixed and does not depend on M (templates/skinny_gemm/simt.cu says it), so
-// runs repeat to the bit. With batch_invariant a row has the same bits whatever M it is batched with; without it, selection
-// may choose another order for another M.
+// X and W are bf16 with K adjacent; sums are fp32; Y is bf16 (rounded once, to nearest even) or fp32. M up to
+// 32 is served, more is declined. The order of every sum is fixed and does not depend on M
+// (templates/skinny_gemm/simt.cu says it), so runs repeat to the bit. With batch_invariant a row has the same
+// bits whatever M it is batched with; without it, selection may choose another order for another M.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +28,18 @@ struct SkinnyGemm {
   static constexpr std::string_view k_op = "skinny_gemm";
 
   std::int64_t m = 0, n = 0, k = 0;
-  ElementType out = ElementType::bf16;                  // of Y and residual: bf16 or f32
+  ElementType out = ElementType::bf16;  // of Y and residual: bf16 or f32
   SkinnyGemmBiasType bias = SkinnyGemmBiasType::none;
   bool residual = false;
-  bool aligned = true;           // X, W and their row strides are multiples of 16 bytes, and so is 2 K
+  bool aligned = true;  // X, W and their row strides are multiples of 16 bytes, and so is 2 K
   bool batch_invariant = false;
-  SkinnyGemmFormat x_format = SkinnyGemmFormat::bf16;   // formats other than bf16 are declined
+  SkinnyGemmFormat x_format = SkinnyGemmFormat::bf16;  // formats other than bf16 are declined
   SkinnyGemmFormat w_format = SkinnyGemmFormat::bf16;
 
-  // Pointers in the memory of the target. Strides count elements from row to row; 0 means dense (K for X and W, N for Y
-  // and residual). Rows must not overlap. Y may be the residual itself (same pointer and stride) and must not overlap
-  // anything else. Alignment: 16 bytes for X and W when the request says aligned, else that of the element.
+  // Pointers in the memory of the target. Strides count elements from row to row; 0 means dense (K for X and
+  // W, N for Y and residual). Rows must not overlap. Y may be the residual itself (same pointer and stride)
+  // and must not overlap anything else. Alignment: 16 bytes for X and W when the request says aligned, else
+  // that of the element.
   struct Args {
     const void* x = nullptr;
     const void* w = nullptr;

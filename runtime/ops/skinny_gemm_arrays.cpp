@@ -22,7 +22,8 @@ const Array* find(const Arrays& arrays, std::string_view name) {
 
 // The format that an operand's dtype stands for; which of them are served is the contract's business.
 std::string format_of(std::string_view name, const Array& array) {
-  if (array.shape.size() != 2) refuse(name, array, fmt::format("two dimensions, [{}, K]", name == "x" ? 'M' : 'N'));
+  if (array.shape.size() != 2)
+    refuse(name, array, fmt::format("two dimensions, [{}, K]", name == "x" ? 'M' : 'N'));
   if (array.type == ElementType::bf16) return "bf16";
   if (array.type == ElementType::f32) return "f32";
   refuse(name, array, "bf16 (a uint16 file)");
@@ -32,29 +33,32 @@ Params request_of(const Arrays& inputs, const Params& settings) {
   const Array& x = inputs.at("x");
   const Array& w = inputs.at("w");
   Params request = settings;
-  request.set("x_format", format_of("x", x));
-  request.set("w_format", format_of("w", w));
+  // What the arrays say may be set as well, but not otherwise.
+  const auto say = [&request](std::string_view name, Value from_arrays) {
+    if (const Value* set = request.find(name); set != nullptr && *set != from_arrays)
+      throw InvalidRequest(fmt::format("skinny_gemm: {}={} was set but the arrays say {}; leave it out", name,
+                                       to_string(*set), to_string(from_arrays)));
+    request.set(name, std::move(from_arrays));
+  };
+  say("x_format", format_of("x", x));
+  say("w_format", format_of("w", w));
   const std::int64_t m = x.shape[0], n = w.shape[0], k = x.shape[1];
   if (w.shape[1] != k) refuse("w", w, fmt::format("[N, {}], since x is {}", k, x.describe()));
-  const auto extent = [&request](std::string_view name, std::int64_t from_arrays) {
-    if (const Value* set = request.find(name); set != nullptr && *set != Value(from_arrays))
-      throw InvalidRequest(fmt::format("skinny_gemm: {}={} was set but the arrays have {}; leave it out", name, to_string(*set), from_arrays));
-    request.set(name, from_arrays);
-  };
-  extent("m", m), extent("n", n), extent("k", k);
+  say("m", m), say("n", n), say("k", k);
   if (request.find("out") == nullptr) request.set("out", ElementType::bf16);
   if (request.find("aligned") == nullptr) request.set("aligned", k % 8 == 0);
 
   const Array* bias = find(inputs, "bias");
-  if (bias != nullptr && (bias->shape != std::vector{n} || (bias->type != ElementType::bf16 && bias->type != ElementType::f32)))
+  if (bias != nullptr &&
+      (bias->shape != std::vector{n} || (bias->type != ElementType::bf16 && bias->type != ElementType::f32)))
     refuse("bias", *bias, fmt::format("bf16 or f32 [{}]", n));
-  request.set("bias", std::string(bias == nullptr ? "none" : name_of(bias->type)));
+  say("bias", std::string(bias == nullptr ? "none" : name_of(bias->type)));
 
   const Array* residual = find(inputs, "residual");
   const ElementType out = request.type("out");
   if (residual != nullptr && (residual->shape != std::vector{m, n} || residual->type != out))
     refuse("residual", *residual, fmt::format("{} [{}, {}], the type and shape of y", name_of(out), m, n));
-  request.set("residual", residual != nullptr);
+  say("residual", residual != nullptr);
   return request;
 }
 
@@ -70,12 +74,18 @@ void launch(const Plan& plan, Stream stream, const Arrays&, const Pointers& poin
     return place == pointers.end() ? nullptr : place->second;
   };
   TypedPlan<SkinnyGemm>(plan, skinny_gemm_from(plan.state().request))
-      .launch(stream, {.x = pointer("x"), .w = pointer("w"), .y = pointer("y"), .bias = pointer("bias"), .residual = pointer("residual")});
+      .launch(stream, {.x = pointer("x"),
+                       .w = pointer("w"),
+                       .y = pointer("y"),
+                       .bias = pointer("bias"),
+                       .residual = pointer("residual")});
 }
 
 Array random_array(ElementType type, std::vector<std::int64_t> shape, std::mt19937_64& random) {
   Array array = Array::zeros(type, std::move(shape));
-  const auto next = [&random] { return static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0); };  // [-1, 1)
+  const auto next = [&random] {
+    return static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0);
+  };  // [-1, 1)
   for (std::int64_t i = 0; i < array.count(); ++i)
     if (type == ElementType::bf16)
       array.data<std::uint16_t>()[i] = bf16_from_float(next());
@@ -97,7 +107,8 @@ Arrays inputs_for(const Params& request, std::uint64_t seed) {
 }
 
 CheckResult check(const Params&, const Arrays& inputs, const Arrays& outputs) {
-  return check_skinny_gemm({inputs.at("x"), inputs.at("w"), find(inputs, "bias"), find(inputs, "residual")}, outputs.at("y"));
+  return check_skinny_gemm({inputs.at("x"), inputs.at("w"), find(inputs, "bias"), find(inputs, "residual")},
+                           outputs.at("y"));
 }
 
 }  // namespace

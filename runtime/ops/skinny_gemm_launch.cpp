@@ -1,11 +1,12 @@
-// Checks the arguments of a launch and hands them to the kernel. On the hot path: no allocation unless it throws.
+// Checks the arguments of a launch and hands them to the kernel. On the hot path: no allocation unless it
+// throws.
 #include <cstdint>
 
 #include <fmt/format.h>
 
+#include <jitsmith/templates/skinny_gemm/args.h>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/ops/skinny_gemm.hpp>
-#include <jitsmith/templates/skinny_gemm/args.h>
 
 namespace jitsmith {
 namespace {
@@ -28,26 +29,30 @@ void check_operand(const Operand& operand, std::uintptr_t alignment) {
   if (operand.data == nullptr)
     throw InvalidRequest(fmt::format("skinny_gemm: {} is null; pass its address", operand.name));
   if (operand.begin() % alignment != 0)
-    throw InvalidRequest(fmt::format("skinny_gemm: {}={} is not aligned to {} bytes; {}", operand.name, operand.data, alignment,
-                                     alignment == 16 ? "align it, or plan with aligned=false" : "align it to its elements"));
+    throw InvalidRequest(fmt::format(
+        "skinny_gemm: {}={} is not aligned to {} bytes; {}", operand.name, operand.data, alignment,
+        alignment == 16 ? "align it, or plan with aligned=false" : "align it to its elements"));
   if (operand.rows > 1 && operand.stride < operand.columns)
-    throw InvalidRequest(fmt::format("skinny_gemm: {}_stride={} makes rows of {} elements overlap; give at least {}",
-                                     operand.name, operand.stride, operand.columns, operand.columns));
+    throw InvalidRequest(
+        fmt::format("skinny_gemm: {}_stride={} makes rows of {} elements overlap; give at least {}",
+                    operand.name, operand.stride, operand.columns, operand.columns));
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(operand.stride, operand.rows * operand.element_bytes, &bytes) ||
       operand.begin() > UINTPTR_MAX - static_cast<std::uintptr_t>(bytes))
-    throw InvalidRequest(fmt::format("skinny_gemm: {}_stride={} reaches past the address space; give a smaller stride",
-                                     operand.name, operand.stride));
+    throw InvalidRequest(
+        fmt::format("skinny_gemm: {}_stride={} reaches past the address space; give a smaller stride",
+                    operand.name, operand.stride));
   if (alignment == 16 && operand.rows > 1 && operand.stride * operand.element_bytes % 16 != 0)
-    throw InvalidRequest(fmt::format("skinny_gemm: {}_stride={} is not a multiple of {} elements (16 bytes); pad the rows, or "
-                                     "plan with aligned=false",
-                                     operand.name, operand.stride, 16 / operand.element_bytes));
+    throw InvalidRequest(
+        fmt::format("skinny_gemm: {}_stride={} is not a multiple of {} elements (16 bytes); pad the rows, or "
+                    "plan with aligned=false",
+                    operand.name, operand.stride, 16 / operand.element_bytes));
 }
 
 void check_apart(const Operand& output, const Operand& input) {
   if (!input.empty() && output.begin() < input.end() && input.begin() < output.end())
-    throw InvalidRequest(
-        fmt::format("skinny_gemm: y={} overlaps {}={}; give them memory of their own", output.data, input.name, input.data));
+    throw InvalidRequest(fmt::format("skinny_gemm: y={} overlaps {}={}; give them memory of their own",
+                                     output.data, input.name, input.data));
 }
 
 }  // namespace
@@ -63,7 +68,8 @@ void SkinnyGemm::run(const Plan& plan, Stream stream, const SkinnyGemm& r, const
   const Operand w{"w", a.w, r.n, r.k, stride_or(a.w_stride, r.k, true), 2};
   const Operand y{"y", a.y, r.m, r.n, stride_or(a.y_stride, r.n), out_bytes};
   const Operand bias{"bias", a.bias, 1, r.bias == SkinnyGemmBiasType::none ? 0 : r.n, r.n, bias_bytes};
-  const Operand residual{"residual", a.residual, r.m, r.residual ? r.n : 0, stride_or(a.residual_stride, r.n), out_bytes};
+  const Operand residual{"residual", a.residual, r.m, r.residual ? r.n : 0, stride_or(a.residual_stride, r.n),
+                         out_bytes};
 
   check_operand(x, r.aligned ? 16 : 2);
   check_operand(w, r.aligned ? 16 : 2);
@@ -71,9 +77,12 @@ void SkinnyGemm::run(const Plan& plan, Stream stream, const SkinnyGemm& r, const
   check_operand(bias, static_cast<std::uintptr_t>(bias_bytes));
   check_operand(residual, static_cast<std::uintptr_t>(out_bytes));
   if (a.bias != nullptr && bias.empty())
-    throw InvalidRequest("skinny_gemm: bias is given, but the plan was made with bias=none; plan with its type or pass null");
+    throw InvalidRequest(
+        "skinny_gemm: bias is given, but the plan was made with bias=none; plan with its type or pass null");
   if (a.residual != nullptr && residual.empty())
-    throw InvalidRequest("skinny_gemm: residual is given, but the plan was made without; plan with residual=true or pass null");
+    throw InvalidRequest(
+        "skinny_gemm: residual is given, but the plan was made without; plan with residual=true or pass "
+        "null");
   check_apart(y, x);
   check_apart(y, w);
   check_apart(y, bias);

@@ -17,11 +17,14 @@ constexpr std::int64_t k_chunk = 8;  // elements of K that a thread takes at onc
 constexpr std::int64_t k_warp = 32;
 
 float element(const Array& array, std::int64_t index) {
-  return array.type == ElementType::bf16 ? float_from_bf16(array.data<std::uint16_t>()[index]) : array.data<float>()[index];
+  return array.type == ElementType::bf16 ? float_from_bf16(array.data<std::uint16_t>()[index])
+                                         : array.data<float>()[index];
 }
 
 // A NaN that arithmetic makes is 0x7FFFFFFF on the GPU.
-float canonical(float value) { return value == value ? value : std::bit_cast<float>(0x7fffffffu); }
+float canonical(float value) {
+  return value == value ? value : std::bit_cast<float>(0x7fffffffu);
+}
 
 struct Exact {
   double value;      // r
@@ -37,7 +40,8 @@ Exact exact_element(const SkinnyGemmOperands& o, std::int64_t m, std::int64_t n)
     exact.value += term;
     exact.magnitude += std::abs(term);
   };
-  for (std::int64_t k = 0; k < k_extent; ++k) add(double{float_from_bf16(x[k])} * double{float_from_bf16(w[k])});
+  for (std::int64_t k = 0; k < k_extent; ++k)
+    add(double{float_from_bf16(x[k])} * double{float_from_bf16(w[k])});
   if (o.bias != nullptr) add(element(*o.bias, n));
   if (o.residual != nullptr) add(element(*o.residual, m * n_extent + n));
   return exact;
@@ -50,16 +54,20 @@ double bf16_unit(double value) {
 }
 
 // A bf16 number's place in the order of all of them.
-int bf16_rank(std::uint16_t bits) { return (bits & 0x8000) != 0 ? -(bits & 0x7fff) : bits; }
+int bf16_rank(std::uint16_t bits) {
+  return (bits & 0x8000) != 0 ? -(bits & 0x7fff) : bits;
+}
 
 // The error as a share of what is allowed: at most 1 for a right result.
 double error_share(const Exact& exact, const Array& y, std::int64_t index) {
   const float got = element(y, index);
-  if (std::isnan(exact.value) || std::isnan(got)) return std::isnan(exact.value) && std::isnan(got) ? 0 : HUGE_VAL;
+  if (std::isnan(exact.value) || std::isnan(got))
+    return std::isnan(exact.value) && std::isnan(got) ? 0 : HUGE_VAL;
   const double slack = std::ldexp(exact.magnitude, -20);
   if (std::isinf(got) || std::isinf(exact.value)) {
     const double limit = std::numeric_limits<float>::max();
-    const bool may_overflow = std::isinf(exact.value) || std::abs(exact.value) + slack + bf16_unit(limit) > limit;
+    const bool may_overflow =
+        std::isinf(exact.value) || std::abs(exact.value) + slack + bf16_unit(limit) > limit;
     return may_overflow && std::isinf(got) && std::signbit(got) == std::signbit(exact.value) ? 0 : HUGE_VAL;
   }
   const double error = std::abs(double{got} - exact.value);
@@ -90,7 +98,8 @@ float model_element(const SkinnyGemmOperands& o, std::int64_t m, std::int64_t n,
                                                          before[static_cast<std::size_t>(thread ^ distance)]);
   }
   float y = sums[0];
-  for (std::int64_t warp = k_warp; warp < threads; warp += k_warp) y = canonical(y + sums[static_cast<std::size_t>(warp)]);
+  for (std::int64_t warp = k_warp; warp < threads; warp += k_warp)
+    y = canonical(y + sums[static_cast<std::size_t>(warp)]);
   if (o.bias != nullptr) y = canonical(y + element(*o.bias, n));
   if (o.residual != nullptr) y = canonical(y + element(*o.residual, m * n_extent + n));
   return y;

@@ -2,8 +2,8 @@
 //
 //   Y[M,N] = X[M,K] * W[N,K]^T (+ bias[N]) (+ residual[M,N])
 //
-// Strides count elements between rows; the elements of a row are adjacent. X and W are bf16, Y and residual have the type
-// that the kernel was instantiated for.
+// Strides count elements between rows; the elements of a row are adjacent. X and W are bf16, Y and residual
+// have the type that the kernel was instantiated for.
 #pragma once
 
 namespace jitsmith {

@@ -1,17 +1,19 @@
-// skinny_gemm on the plain floating-point units: Y[M,N] = X[M,K] * W[N,K]^T (+ bias[N]) (+ residual[M,N]), bf16 operands,
-// fp32 accumulation, one rounding at the end.
+// skinny_gemm on the plain floating-point units: Y[M,N] = X[M,K] * W[N,K]^T (+ bias[N]) (+ residual[M,N]),
+// bf16 operands, fp32 accumulation, one rounding at the end.
 //
-// A block computes TileM rows of TileN outputs; its threads share K. The order of every sum is fixed, so that a row has
-// the same bits whatever M it comes with (KERNELS: reduction order):
+// A block computes TileM rows of TileN outputs; its threads share K. The order of every sum is fixed, so that
+// a row has the same bits whatever M it comes with (KERNELS: reduction order):
 //   1. K is cut into chunks of 8 elements. Thread t owns chunks t, t + Threads, t + 2 Threads, ...
-//   2. One fp32 accumulator per output, from +0, updated by fmaf over the elements of the owned chunks in increasing k.
+//   2. One fp32 accumulator per output, from +0, updated by fmaf over the elements of the owned chunks in
+//   increasing k.
 //   3. Within a warp: a butterfly over lane distances 16, 8, 4, 2, 1.
 //   4. Across warps: from warp 0 upwards.
 //   5. Then + bias, then + residual, in fp32, then the rounding to Out.
 // Only Threads enters this order. TileM, TileN, Unroll and Vector do not change a bit.
 //
-// Launch: grid x = ceil(M / TileM) * ceil(N / TileN), the row tiles of one column tile adjacent so that W is read from
-// memory once; block x = Threads. Vector: K % 8 == 0, X and W and their row strides are multiples of 16 bytes.
+// Launch: grid x = ceil(M / TileM) * ceil(N / TileN), the row tiles of one column tile adjacent so that W is
+// read from memory once; block x = Threads. Vector: K % 8 == 0, X and W and their row strides are multiples
+// of 16 bytes.
 #include "device/bf16.cuh"
 #include "device/launch.cuh"
 #include "device/math.cuh"
@@ -24,7 +26,8 @@ namespace jitsmith {
 
 inline constexpr int k_chunk = 8;  // elements of one 16-byte load
 
-// The elements of a chunk. Spelled out here and below: a loop over them costs the compiler a third of its time.
+// The elements of a chunk. Spelled out here and below: a loop over them costs the compiler a third of its
+// time.
 struct Chunk {
   float v0, v1, v2, v3, v4, v5, v6, v7;
 };
@@ -52,11 +55,12 @@ JITSMITH_DEVICE float add_products(const Chunk& x, const Chunk& w, float sum) {
   return fma_rn(x.v7, w.v7, sum);
 }
 
-// Adds the products of this thread's chunks to `sums`, in order: 16 bytes a load, the loads of Unroll chunks issued before
-// the first is used.
+// Adds the products of this thread's chunks to `sums`, in order: 16 bytes a load, the loads of Unroll chunks
+// issued before the first is used.
 template <int Threads, int TileM, int TileN, int Unroll>
-JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM], const bf16* const (&w_rows)[TileN],
-                                         uint32 thread, uint32 k, float (&sums)[TileM * TileN]) {
+JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM],
+                                         const bf16* const (&w_rows)[TileN], uint32 thread, uint32 k,
+                                         float (&sums)[TileM * TileN]) {
   const uint32 chunks = k / k_chunk;
 #pragma unroll 1
   for (uint32 base = thread; base < chunks; base += Threads * Unroll) {
@@ -64,7 +68,8 @@ JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM], con
     uint4x x[Unroll][TileM];
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
-      // Past the end the last chunk is loaded once more and not used: a load behind a branch would wait for the ones before.
+      // Past the end the last chunk is loaded once more and not used: a load behind a branch would wait for
+      // the ones before.
       const uint32 first = min(base + static_cast<uint32>(u * Threads), chunks - 1) * k_chunk;
 #pragma unroll
       for (int j = 0; j < TileN; ++j) w[u][j] = load16_streaming(w_rows[j] + first);
@@ -92,8 +97,9 @@ JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM], con
 
 // The same products in the same order, an element a load: any K, any alignment.
 template <int Threads, int TileM, int TileN>
-JITSMITH_DEVICE void add_products_scalar(const bf16* const (&x_rows)[TileM], const bf16* const (&w_rows)[TileN],
-                                         uint32 thread, uint32 k, float (&sums)[TileM * TileN]) {
+JITSMITH_DEVICE void add_products_scalar(const bf16* const (&x_rows)[TileM],
+                                         const bf16* const (&w_rows)[TileN], uint32 thread, uint32 k,
+                                         float (&sums)[TileM * TileN]) {
 #pragma unroll 1
   for (uint32 e = thread * k_chunk; e < k;) {
     float xs[TileM];
@@ -110,18 +116,19 @@ JITSMITH_DEVICE void add_products_scalar(const bf16* const (&x_rows)[TileM], con
   }
 }
 
-// Where the rows of a tile start. A tile that reaches past the last row has that one again instead; what is computed from it
-// is dropped.
+// Where the rows of a tile start. A tile that reaches past the last row has that one again instead; what is
+// computed from it is dropped.
 template <int Tile>
-JITSMITH_DEVICE void find_rows(const bf16* matrix, int64 stride, int first, int extent, const bf16* (&rows)[Tile]) {
+JITSMITH_DEVICE void find_rows(const bf16* matrix, int64 stride, int first, int extent,
+                               const bf16* (&rows)[Tile]) {
   rows[0] = computed_once(matrix + first * stride);
 #pragma unroll
   for (int i = 1; i < Tile; ++i) rows[i] = computed_once(rows[i - 1] + (first + i < extent ? stride : 0));
 }
 
-// The butterfly sum over the 32 lanes of each of `Count` values at once: lane l gets the sum of value l / (32 / Count).
-// Halving what a lane carries at each distance takes 31 shuffles for 32 values, not 160, and every sum is still the tree
-// 16, 8, 4, 2, 1.
+// The butterfly sum over the 32 lanes of each of `Count` values at once: lane l gets the sum of value l / (32
+// / Count). Halving what a lane carries at each distance takes 31 shuffles for 32 values, not 160, and every
+// sum is still the tree 16, 8, 4, 2, 1.
 template <int Distance = 16, int Count>
 JITSMITH_DEVICE float sum_over_warp(const float (&values)[Count], uint32 lane) {
   if constexpr (Distance == 0) {
@@ -165,7 +172,8 @@ JITSMITH_KERNEL void JITSMITH_LAUNCH_BOUNDS(Threads) skinny_gemm_simt(SkinnyGemm
 
   float sums[k_outputs] = {};
   if constexpr (Vector)
-    add_products_vector<Threads, TileM, TileN, Unroll>(x_rows, w_rows, thread, static_cast<uint32>(args.k), sums);
+    add_products_vector<Threads, TileM, TileN, Unroll>(x_rows, w_rows, thread, static_cast<uint32>(args.k),
+                                                       sums);
   else
     add_products_scalar<Threads, TileM, TileN>(x_rows, w_rows, thread, static_cast<uint32>(args.k), sums);
 

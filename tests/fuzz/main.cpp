@@ -1,5 +1,5 @@
-// Drives a fuzzer where there is no libFuzzer: the files of the corpus as they are, then -runs=N random mutations of
-// them. The seed is fixed: a failure repeats.
+// Drives a fuzzer where there is no libFuzzer: the files of the corpus as they are, then -runs=N random
+// mutations of them. The seed is fixed: a failure repeats.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -23,10 +23,17 @@ Bytes mutated(Bytes bytes, std::mt19937_64& random) {
     const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
     const auto byte = static_cast<std::uint8_t>(random());
     switch (random() % 4) {
-      case 0: bytes.insert(place, byte); break;
-      case 1: bytes.resize(at); break;
-      case 2: if (!bytes.empty()) bytes.erase(place); break;
-      default: if (!bytes.empty()) *place = byte;
+      case 0:
+        bytes.insert(place, byte);
+        break;
+      case 1:
+        bytes.resize(at);
+        break;
+      case 2:
+        if (!bytes.empty()) bytes.erase(place);
+        break;
+      default:
+        if (!bytes.empty()) *place = byte;
     }
   }
   return bytes;

@@ -119,7 +119,7 @@ TEST_CASE("A missing compiler is one sentence that names what was searched") {
   CHECK(what ==
         "no C++ compiler for the host target: searched /nowhere:/nowhere/else for c++, g++, clang++; install "
         "g++ or clang++, "
-        "or name the compiler in the options");
+        "or name one by JITSMITH_HOST_CXX or HostCompilerOptions::compiler");
   CHECK_THROWS_AS(compiler.identity(), CompileError);
   HostCompiler named({.compiler = "/nowhere/cc"});
   CHECK_THROWS_WITH_AS(named.identity(), doctest::Contains("/nowhere/cc"), CompileError);

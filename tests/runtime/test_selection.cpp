@@ -242,7 +242,7 @@ TEST_CASE("Every loser says why, and the winner does not") {
   const Selection by_cost = select(op, request(6), k_device, {});
   CHECK(by_cost.candidates.front().why_not.empty());
   for (std::size_t i = 1; i < by_cost.candidates.size(); ++i)
-    CHECK(by_cost.candidates[i].why_not == "costs more by the model");
+    CHECK(by_cost.candidates[i].why_not == "costs no less by the model");
   for (const Candidate& candidate : select(op, request(6), k_device, forced("first:tile=33")).candidates)
     CHECK(candidate.why_not == "forced choice decided");
 }
@@ -256,10 +256,10 @@ TEST_CASE("The explanation is this text") {
         "source    heuristic: the cost model expects 1.10 us, the least of 5 candidates\n"
         "launch    grid 6x2x1, 1 threads, 0 bytes of dynamic shared memory\n"
         "*   1.10 us  second:tile=1,fast=false\n"
-        "    1.20 us  first:tile=2,fast=false  costs more by the model\n"
-        "    1.20 us  second:tile=2,fast=false  costs more by the model\n"
-        "    1.40 us  first:tile=4,fast=false  costs more by the model\n"
-        "    1.80 us  first:tile=8,fast=false  costs more by the model\n");
+        "    1.20 us  first:tile=2,fast=false  costs no less by the model\n"
+        "    1.20 us  second:tile=2,fast=false  costs no less by the model\n"
+        "    1.40 us  first:tile=4,fast=false  costs no less by the model\n"
+        "    1.80 us  first:tile=8,fast=false  costs no less by the model\n");
   CHECK(
       explain(op, request(101), k_device, select(op, request(101), k_device, {})) ==
       "request   toy n=101,k=8\ndevice    toy GPU (sm_90a, 10 multiprocessors)\ndeclined  n is beyond 100\n");

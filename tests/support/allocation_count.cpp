@@ -1,4 +1,4 @@
-// Replaces operator new in the whole test program; the forms that are not here call these.
+// Replaces operator new in the whole test program; the array forms call these.
 #include "support/allocation_count.hpp"
 
 #include <cstdlib>
@@ -14,21 +14,22 @@ std::size_t jitsmith::test::allocations_of_this_thread() {
   return t_allocations;
 }
 
-void* operator new(std::size_t bytes) {
-  ++t_allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-// AddressSanitizer brings this form itself, and then finds fault with memory that the delete below frees.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++t_allocations;
   return std::malloc(bytes == 0 ? 1 : bytes);
+}
+
+void* operator new(std::size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) return memory;
+  throw std::bad_alloc();
 }
 
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }

@@ -73,7 +73,7 @@ TEST_CASE("explain needs no GPU and says why") {
   const ToolResult text = tool(with(k_explain, {"m=4", "--device", "h200"}));
   CHECK(text.status == 0);
   CHECK(has(text.out, "h200 (sm_90a, 132 multiprocessors)"));
-  CHECK(has(text.out, "costs more by the model"));
+  CHECK(has(text.out, "costs no less by the model"));
   const Json json = Json::parse(tool(with(k_explain, {"m=4", "--arch", "sm_100a", "--json"})).out);
   CHECK(json["device"]["name"] == "b200");
   CHECK(json["request"]["out"] == "bf16");
