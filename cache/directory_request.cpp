@@ -1,12 +1,12 @@
 #include <jitsmith/cache/directory_request.hpp>
 
+#include <jitsmith/cache/environment.hpp>
+
 #include <fmt/format.h>
 #include <pwd.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -14,11 +14,6 @@ namespace jitsmith {
 namespace {
 
 constexpr std::string_view k_environment_remedy = "set JITSMITH_CACHE_DIR to a directory of your own";
-
-std::optional<std::string> variable(const char* name) {
-  const char* const value = ::secure_getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
 
 // By number: in a container the user often has no entry, and so no name.
 std::optional<std::string> home_from_passwd() {
@@ -57,7 +52,7 @@ DirectoryChoice below_home(const std::string& home, std::string origin) {
 
 DirectoryRequest directory_request_from_environment() {
   DirectoryRequest request;
-  if (::getauxval(AT_SECURE) != 0 || ::getuid() != ::geteuid() || ::getgid() != ::getegid()) {
+  if (raised_privileges()) {
     request.enabled = false;
     request.disabled_reason =
         "the disk cache is off because this program runs with raised privileges (setuid, setgid or "
@@ -65,14 +60,14 @@ DirectoryRequest directory_request_from_environment() {
         "run it as an ordinary user to keep compiled kernels";
     return request;
   }
-  if (variable("JITSMITH_CACHE") == "0") {
+  if (environment("JITSMITH_CACHE") == "0") {
     request.enabled = false;
     request.disabled_reason =
         "the disk cache is turned off by JITSMITH_CACHE=0; unset JITSMITH_CACHE to keep compiled kernels";
   }
-  request.environment_dir = variable("JITSMITH_CACHE_DIR");
-  request.xdg_cache_home = variable("XDG_CACHE_HOME");
-  request.home = variable("HOME");
+  request.environment_dir = environment("JITSMITH_CACHE_DIR");
+  request.xdg_cache_home = environment("XDG_CACHE_HOME");
+  request.home = environment("HOME");
   // Asked only when it decides: the user database may be a slow network service.
   if (!is_set(request.environment_dir) && !is_absolute(request.xdg_cache_home) &&
       !is_absolute(request.home)) {

@@ -122,6 +122,7 @@ ChildResult run_child(const ChildProcess& child) {
     result.succeeded = true;
     result.ending = "unknown";
   } else if (WIFSIGNALED(status)) {
+    result.killed = true;
     result.ending = fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   } else {
     result.succeeded = WEXITSTATUS(status) == 0;

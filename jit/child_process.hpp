@@ -14,8 +14,9 @@ struct ChildProcess {
 
 struct ChildResult {
   bool succeeded = false;
-  std::string ending;  // "exit status 1", "signal 11 (Segmentation fault)"
-  std::string output;  // standard output and error, in the order written
+  bool killed = false;  // by a signal: nothing is known about what it was asked
+  std::string ending;   // "exit status 1", "signal 11 (Segmentation fault)"
+  std::string output;   // standard output and error, in the order written
 };
 
 // The child gets empty standard input, none of our other descriptors, and default signal handling. Thread

@@ -13,15 +13,16 @@ struct InvalidRequest : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// A template did not compile, or no compiler could be used. `log` is the compiler's whole output.
+// A template did not compile, or no compiler could be used. `log` is all there is to say beyond the sentence:
+// the options, the numbered source lines, the compiler's whole output.
 struct CompileError : std::runtime_error {
   CompileError(const std::string& message, std::string log_text)
       : std::runtime_error(message), log(std::move(log_text)) {}
   std::string log;
 };
 
-// A compile failed for want of memory, a process or the like: the same input may compile next time, so the
-// failure is not remembered.
+// A compile failed for want of memory, disk space, a process or the like, or its compiler was killed: the
+// same input may compile next time, so the failure is not remembered.
 struct TransientCompileError : CompileError {
   using CompileError::CompileError;
 };

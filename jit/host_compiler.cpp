@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -20,7 +21,9 @@
 #include <jitsmith/jit/child_process.hpp>
 #include <jitsmith/jit/elf.hpp>
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/jit/nvrtc_diagnostics.hpp>
 #include <jitsmith/jit/temp_directory.hpp>
+#include <jitsmith/jit/virtual_path.hpp>
 
 namespace jitsmith {
 namespace {
@@ -56,60 +59,34 @@ std::optional<fs::path> find_on(std::string_view search_path, const std::string&
   return std::nullopt;
 }
 
+// Empty when there is no such file.
 std::string read_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
+  if (!stream && errno != ENOENT)
+    throw TransientCompileError(
+        fmt::format("cannot read {}: {}; try again", path.string(), std::strerror(errno)), {});
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-// Virtual paths become real ones below the temporary directory, and text of an #include line.
-void check_virtual_path(const std::string& path) {
-  const fs::path parts(path);
-  const bool climbs = std::ranges::find(parts, fs::path("..")) != parts.end();
-  if (path.empty() || parts.is_absolute() || climbs || path.find_first_of("\"\\\n") != std::string::npos)
-    throw CompileError(
-        fmt::format("source path '{}' is not a plain relative path; name it like \"my_kernels/add.cu\"",
-                    path),
-        {});
+// Whether a program that could not be started may be startable next time: memory, processes and descriptors
+// come and go.
+bool may_pass(const std::error_code& error) {
+  constexpr std::array k_staying{ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, E2BIG};
+  return std::ranges::find(k_staying, error.value()) == k_staying.end();
 }
 
-struct Place {
-  const SourceFile* file;
-  std::size_t line;
-};
-
-// The place of the first error that lies in one of our sources: the compiler prints "path:line:column: error:
-// ...".
-std::optional<Place> first_error(const SpecializedSource& source, std::string_view log) {
-  while (!log.empty()) {
-    const std::size_t end = std::min(log.find('\n'), log.size());
-    std::string_view text = log.substr(0, end);
-    log.remove_prefix(std::min(end + 1, log.size()));
-    if (text.find("error: ") == std::string_view::npos) continue;
-    if (text.starts_with("./")) text.remove_prefix(2);
-    const auto in = [&text](const SourceFile& file) {
-      return text.starts_with(file.path) && text.substr(file.path.size()).starts_with(':');
-    };
-    const auto header = std::ranges::find_if(source.headers, in);
-    const SourceFile* file = in(source.main)                  ? &source.main
-                             : header != source.headers.end() ? &*header
-                                                              : nullptr;
-    if (file != nullptr) return Place{file, std::strtoul(text.data() + file->path.size() + 1, nullptr, 10)};
-  }
-  return std::nullopt;
-}
-
-// The lines around a place, numbered, the place itself marked.
-std::string excerpt(const Place& place) {
-  constexpr std::size_t k_context_lines = 3;
-  std::string text = fmt::format("{}:\n", place.file->path);
-  std::string_view rest = place.file->text;
-  for (std::size_t line = 1; !rest.empty() && line <= place.line + k_context_lines; ++line) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (line + k_context_lines >= place.line)
-      text += fmt::format("{} {:>5} | {}\n", line == place.line ? '>' : ' ', line, rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return text;
+// Whether the compiler failed for something else than its input. Its driver ends as after any error when one
+// of its passes is killed or the disk is full, but says so (in English: LC_ALL=C). A source that contains
+// such words is compiled once more often than needed.
+bool may_pass(const ChildResult& result) {
+  constexpr std::array<std::string_view, 8> k_passing{
+      "signal terminated program",        "unable to execute command",
+      "out of memory allocating",         "Cannot allocate memory",
+      "Resource temporarily unavailable", "Too many open files",
+      "No space left on device",          "Disk quota exceeded"};
+  return result.killed || std::ranges::any_of(k_passing, [&](std::string_view words) {
+           return result.output.find(words) != std::string::npos;
+         });
 }
 
 std::vector<std::uint32_t> param_bytes(const std::vector<std::byte>& code) {
@@ -123,6 +100,22 @@ std::vector<std::uint32_t> param_bytes(const std::vector<std::byte>& code) {
   std::memcpy(sizes.data(), section->bytes.data(), sizes.size() * sizeof(std::uint32_t));
   sizes.pop_back();
   return sizes;
+}
+
+// What a failed compile is told by, as NvrtcCompiler tells it.
+std::string sentence_of(const SpecializedSource& source, const std::string& arch, const std::string& compiler,
+                        const ChildResult& result) {
+  const std::string error = first_error_line(result.output);
+  if (error.starts_with(k_driver)) {  // not the template's own lines: what they are asked for
+    constexpr std::string_view k_marker = "error: ";
+    return fmt::format("the instantiation {} of {} was rejected for {}: {}", source.instantiation,
+                       source.main.path, arch, error.substr(error.find(k_marker) + k_marker.size()));
+  }
+  const std::string failed =
+      fmt::format("compiling {} as {} for {} failed: ", source.main.path, source.instantiation, arch);
+  if (result.killed || !reports_error(result.output))
+    return failed + fmt::format("{} ended with {} ({})", compiler, result.ending, error);
+  return failed + error;
 }
 
 }  // namespace
@@ -200,17 +193,18 @@ Binary HostCompiler::compile(const SpecializedSource& source, const std::string&
   try {
     result = run_child(child);
   } catch (const std::system_error& error) {
-    throw CompileError(
-        fmt::format("cannot run the host compiler: {}; name another one in the options", error.what()), {});
+    const std::string sentence = fmt::format("cannot run the host compiler: {}; ", error.what());
+    if (may_pass(error.code())) throw TransientCompileError(sentence + "free resources and try again", {});
+    throw CompileError(sentence + "name another one in the options", {});
   }
   const std::string code = read_file(directory.path() + "/kernel.so");
   if (!result.succeeded || code.empty()) {
-    const auto place = first_error(source, result.output);
-    throw CompileError(
-        fmt::format("{} of {} did not compile for the host target: {} ended with {}\noptions: {}\n{}{}",
-                    source.instantiation, source.main.path, compiler, result.ending,
-                    fmt::join(code_options, " "), place ? excerpt(*place) : "", result.output),
-        result.output);
+    const std::string sentence = sentence_of(source, arch, compiler, result);
+    const std::string log = fmt::format("{} ended with {}\noptions: {}\n{}\n{}", compiler, result.ending,
+                                        fmt::join(code_options, " "), result.output,
+                                        numbered_source_lines(result.output, source));
+    if (may_pass(result)) throw TransientCompileError(sentence, log);
+    throw CompileError(sentence, log);
   }
 
   Binary binary;

@@ -38,18 +38,46 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-// `file(12): error: ...` and its kin; warnings and notes have no excerpt.
-std::optional<Place> place_of_error(std::string_view line) {
+std::optional<std::size_t> number_in(std::string_view text) {
+  std::size_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+// NVRTC's `file(12): error: ...` and its kin.
+std::optional<Place> place_in_parentheses(std::string_view line) {
   const std::size_t close = line.find("): ");
   if (close == std::string_view::npos) return std::nullopt;
   const std::string_view message = line.substr(close + 3);
   if (!is_error(message.substr(0, message.find(':')))) return std::nullopt;
   const std::size_t open = line.rfind('(', close);
   if (open == std::string_view::npos) return std::nullopt;
-  Place place{line.substr(0, open), 0};
-  const char* end = line.data() + close;
-  const auto parsed = std::from_chars(line.data() + open + 1, end, place.line);
-  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(place) : std::nullopt;
+  const auto number = number_in(line.substr(open + 1, close - open - 1));
+  return number ? std::optional(Place{line.substr(0, open), *number}) : std::nullopt;
+}
+
+// The host compiler's `file:12:34: error: ...`, with or without the column.
+std::optional<Place> place_before_colons(std::string_view line) {
+  const std::size_t end = std::min(line.find(": error: "), line.find(": fatal error: "));
+  if (end == std::string_view::npos) return std::nullopt;
+  std::string_view file = line.substr(0, end);
+  std::optional<std::size_t> number;
+  for (int field = 0; field < 2; ++field) {  // the column, then the line
+    const std::size_t colon = file.rfind(':');
+    const auto value = colon != std::string_view::npos ? number_in(file.substr(colon + 1)) : std::nullopt;
+    if (!value) break;
+    number = value;
+    file = file.substr(0, colon);
+  }
+  if (file.starts_with("./")) file.remove_prefix(2);
+  return number ? std::optional(Place{file, *number}) : std::nullopt;
+}
+
+// Warnings and notes have no excerpt.
+std::optional<Place> place_of_error(std::string_view line) {
+  const auto place = place_in_parentheses(line);
+  return place ? place : place_before_colons(line);
 }
 
 const SourceFile* file_of(const SpecializedSource& source, std::string_view path) {
@@ -76,6 +104,10 @@ std::string first_error_line(std::string_view log) {
   if (found == lines.end()) found = std::find_if(lines.begin(), lines.end(), is_error);
   if (found == lines.end()) found = lines.begin();
   return found != lines.end() ? std::string(*found) : "the compiler gave no reason";
+}
+
+bool reports_error(std::string_view log) {
+  return std::ranges::any_of(lines_of(log), is_error);
 }
 
 std::string name_expression_error(std::string_view log) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <jitsmith/cache/environment.hpp>
 #include <jitsmith/jit/elf.hpp>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/jit/loader_cache.hpp>
@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> k_library_names = {"libnvrtc.so.13", "libnvrtc.so.12",
                                                              "libnvrtc.so"};
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
-}
 
 std::vector<std::string> split_path(std::string_view list) {
   std::vector<std::string> dirs;

@@ -10,7 +10,9 @@ namespace jitsmith {
 
 // The template's text, every header that it can include, and the instantiation that `params` (complete, as
 // Schema::complete returns them) spell. Headers come from the template itself, else from `files`.
-// Throws CompileError for an #include "x" that neither answers. Pure but for the override folder of `files`.
+// Throws CompileError for an #include "x" that neither answers, for any other way to read a file
+// (include_scan.hpp), and for a template whose own path is not plain and relative. Pure but for the override
+// folder of `files`.
 SpecializedSource specialize(const KernelTemplate& kernel, const Params& params, const TemplateFiles& files);
 
 }  // namespace jitsmith

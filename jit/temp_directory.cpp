@@ -15,9 +15,10 @@ namespace jitsmith {
 
 TempDirectory::TempDirectory(const std::string& parent) : path_(parent + "/jitsmith-XXXXXX") {
   if (mkdtemp(path_.data()) == nullptr)
-    throw CompileError(fmt::format("cannot make a temporary directory in {}: {}; name another one by TMPDIR",
-                                   parent, std::strerror(errno)),
-                       {});
+    throw TransientCompileError(
+        fmt::format("cannot make a temporary directory in {}: {}; name another one by TMPDIR", parent,
+                    std::strerror(errno)),
+        {});
 }
 
 TempDirectory::~TempDirectory() {
@@ -33,7 +34,7 @@ void TempDirectory::write(const std::string& relative, std::string_view text) co
   stream.write(text.data(), static_cast<std::streamsize>(text.size()));
   stream.close();
   if (!stream)
-    throw CompileError(
+    throw TransientCompileError(
         fmt::format("cannot write {}; is the file system full? TMPDIR names another place", file.string()),
         {});
 }

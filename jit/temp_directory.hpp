@@ -1,5 +1,5 @@
 // A fresh directory that only this user can enter (mode 0700), removed with all it holds when the object
-// goes.
+// goes. What fails here may work next time, when the folder exists or the disk has room again.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace jitsmith {
 
 class TempDirectory {
  public:
-  // Makes it inside `parent`. Throws CompileError when that fails.
+  // Makes it inside `parent`. Throws TransientCompileError when that fails.
   explicit TempDirectory(const std::string& parent);
   ~TempDirectory();
   TempDirectory(const TempDirectory&) = delete;
@@ -17,7 +17,7 @@ class TempDirectory {
 
   const std::string& path() const { return path_; }
 
-  // `relative` must stay inside; folders on the way are made. Throws CompileError when that fails.
+  // `relative` must stay inside; folders on the way are made. Throws TransientCompileError when that fails.
   void write(const std::string& relative, std::string_view text) const;
 
  private:

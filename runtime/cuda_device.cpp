@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <jitsmith/jit/error.hpp>
 
@@ -104,10 +103,7 @@ class CudaDevice::InContext {
     const int current = current_ordinal(driver_);
     if (current == device.device_) return;
     if (current >= 0) driver_.ctx_get_current(&before_);
-    CUcontext primary = nullptr;  // held for the life of the process
-    driver_.check(driver_.device_primary_ctx_retain(&primary, device.device_), "cuDevicePrimaryCtxRetain",
-                  device.facts().name);
-    driver_.check(driver_.ctx_set_current(primary), "cuCtxSetCurrent", device.facts().name);
+    driver_.check(driver_.ctx_set_current(device.primary_context()), "cuCtxSetCurrent", device.facts().name);
   }
   ~InContext() {
     if (before_ != nullptr) driver_.ctx_set_current(before_);
@@ -155,18 +151,19 @@ std::shared_ptr<const LoadedKernel> CudaDevice::load(const Binary& binary) {
 void CudaDevice::check_params(const CudaKernel& kernel) {
   if (driver_->kernel_get_param_info == nullptr) return;
   const InContext context(*this);
-  std::vector<std::uint32_t> sizes;
-  for (std::size_t offset = 0, size = 0;; sizes.push_back(static_cast<std::uint32_t>(size))) {
-    const CUresult result = driver_->kernel_get_param_info(kernel.kernel(), sizes.size(), &offset, &size);
-    if (result == CUDA_ERROR_INVALID_VALUE) break;  // past the last parameter
-    driver_->check(result, "cuKernelGetParamInfo", facts().name);
+  const std::vector<std::uint32_t>& compiled = kernel.facts().param_bytes;
+  for (std::size_t i = 0; i < compiled.size(); ++i) {
+    std::size_t offset = 0, size = 0;
+    const CUresult result = driver_->kernel_get_param_info(kernel.kernel(), i, &offset, &size);
+    if (result != CUDA_ERROR_INVALID_VALUE) driver_->check(result, "cuKernelGetParamInfo", facts().name);
+    if (size != compiled[i])
+      throw DriverError(
+          fmt::format(
+              "kernel {} was loaded with other parameters than it was compiled with (parameter {} has "
+              "{} bytes, not {}); clear the cache",
+              kernel.facts().lowered_name, i, size, compiled[i]),
+          -1);
   }
-  if (sizes != kernel.facts().param_bytes)
-    throw DriverError(fmt::format("kernel {} was loaded with other parameters than it was compiled with ({} "
-                                  "and {} bytes); clear the cache",
-                                  kernel.facts().lowered_name, fmt::join(sizes, ", "),
-                                  fmt::join(kernel.facts().param_bytes, ", ")),
-                      -1);
 }
 
 void CudaDevice::prepare(const LoadedKernel& kernel, std::uint32_t dynamic_shared_bytes) {
@@ -193,13 +190,12 @@ bool CudaDevice::prepared(const LoadedKernel& kernel, std::uint32_t dynamic_shar
 }
 
 bool CudaDevice::capturing(Stream stream) const {
+  if (current_ordinal(*driver_) < 0) return false;  // a thread without a context has no stream to capture
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = driver_->stream_is_capturing(stream, &status);
   // Asked about the legacy stream while another one is being captured, the driver answers with this error.
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
-  // A thread without a context has no stream to capture.
-  if (result == CUDA_ERROR_INVALID_CONTEXT) return false;
-  JITSMITH_DRIVER(stream_is_capturing, stream, &status);
+  driver_->check(result, "cuStreamIsCapturing", facts().name);
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -230,8 +226,17 @@ void CudaDevice::synchronize() {
   JITSMITH_DRIVER(ctx_synchronize);
 }
 
+CUcontext CudaDevice::primary_context() {
+  const std::scoped_lock lock(primary_mutex_);
+  if (primary_ == nullptr) JITSMITH_DRIVER(device_primary_ctx_retain, &primary_, device_);  // for good
+  return primary_;
+}
+
 int current_ordinal(const Driver& driver) {
+  // Asked for the device without a context the driver reports an error, which tools then show.
+  CUcontext context = nullptr;
   CUdevice device = -1;
+  if (driver.ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return -1;
   return driver.ctx_get_device(&device) == CUDA_SUCCESS ? device : -1;
 }
 

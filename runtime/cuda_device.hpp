@@ -33,9 +33,13 @@ class CudaDevice : public Device {
   class InContext;
 
   void check_params(const CudaKernel& kernel);
+  CUcontext primary_context();
 
   std::shared_ptr<const Driver> driver_;
   CUdevice device_;
+
+  std::mutex primary_mutex_;
+  CUcontext primary_ = nullptr;
 
   // The dynamic shared memory that each prepared kernel is allowed. Whoever prepares a kernel keeps it alive.
   mutable std::mutex prepared_mutex_;

@@ -1,5 +1,6 @@
 #include <jitsmith/runtime/engine.hpp>
 
+#include <filesystem>
 #include <map>
 #include <shared_mutex>
 
@@ -26,9 +27,8 @@ std::string warm_hint(const PlanState& plan, const Target& target) {
   std::string sets;
   for (const auto& [name, value] : plan.request.items())
     sets += fmt::format(" --set {}={}", name, to_string(value));
-  if (plan.selection.source == SelectionSource::forced)
-    sets +=
-        fmt::format(" --set variant={}:{}", plan.selection.variant->name, to_string(plan.selection.params));
+  // The variant by name: another machine of this architecture might select another one.
+  sets += fmt::format(" --set variant={}:{}", plan.selection.variant->name, to_string(plan.selection.params));
   return fmt::format("warm the cache with `jitsmith warm {}{} --arch {}`", plan.op, sets, target.arch);
 }
 
@@ -110,7 +110,10 @@ struct Engine::State {
 
   // By key text and not by digest, which is only an address.
   SingleFlight<std::string, Loaded> loaded;
-  SingleFlight<std::string, BinarySource> warmed;
+
+  // Plans of untyped requests, by device, request and forced choice.
+  std::shared_mutex untyped_mutex;
+  std::map<std::string, Plan> untyped;
 
   std::atomic<int> no_compile_scopes{0};
   std::atomic<std::uint64_t> plans{0};
@@ -118,6 +121,17 @@ struct Engine::State {
 
 Engine::Engine(Options options) : state_(std::make_unique<State>(std::move(options))) {
   for (Op& op : builtin_ops(state_->binaries.files())) add(std::move(op));
+  // A user's op may still come, so an unknown name is no error.
+  for (const auto& [name, choice] : state_->forced)
+    if (!state_->ops.contains(name))
+      state_->tell(EventLevel::warning, "forced.unknown_op",
+                   fmt::format("variant {} is forced for op '{}', which is not a built-in one; correct the "
+                               "name unless you add it",
+                               choice.variant, name));
+  const std::string& folder = state_->options.template_folder;
+  if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    state_->tell(EventLevel::warning, "templates.no_folder",
+                 fmt::format("template folder {} does not exist; the embedded templates are used", folder));
 }
 
 Engine::~Engine() = default;
@@ -157,7 +171,18 @@ Plan Engine::plan_on(Device& device, const Request& request, Stream stream,
 }
 
 Plan Engine::plan(const Request& request, Stream stream, const std::optional<ForcedChoice>& forced) {
-  return plan_on(current_device(), request, stream, forced);
+  Device& device = current_device();
+  const std::shared_ptr<const Op> op = state_->find_op(request.op);
+  const std::string key = fmt::format("{} {} {} {}", fmt::ptr(&device), op->name,
+                                      to_string(op->request.complete(request.params, op->name)),
+                                      forced ? to_string(*forced) : std::string());
+  {
+    const std::shared_lock lock(state_->untyped_mutex);
+    if (const auto place = state_->untyped.find(key); place != state_->untyped.end()) return place->second;
+  }
+  Plan plan = plan_on(device, request, stream, forced);
+  const std::unique_lock lock(state_->untyped_mutex);
+  return state_->untyped.emplace(key, std::move(plan)).first->second;
 }
 
 Plan Engine::remember(const PlanKey& key, Plan plan) {
@@ -185,8 +210,10 @@ void Engine::add(Op op) {
 void Engine::set_original_kernel(std::string_view op, OriginalKernel kernel) {
   state_->find_op(op);
   const std::unique_lock lock(state_->ops_mutex);
-  state_->originals.insert_or_assign(std::string(op),
-                                     std::make_shared<const OriginalKernel>(std::move(kernel)));
+  // Ready plans hold the one that they were made with: a second one would serve some and not others.
+  if (!state_->originals.emplace(op, std::make_shared<const OriginalKernel>(std::move(kernel))).second)
+    throw InvalidRequest(
+        fmt::format("op '{}' has an original kernel already; register one, before planning", op));
 }
 
 Selection Engine::explain(const Request& request, const DeviceFacts& device,
@@ -203,19 +230,20 @@ BinarySource Engine::warm(const Request& request, const DeviceFacts& device) {
 }
 
 BinarySource Engine::warm(const Variant& variant, const Params& params, const Target& target) {
-  const KernelSource kernel = state_->binaries.specialize(variant.kernel, params, target);
-  return state_->warmed.get(kernel.key.text, [&] {
-    if (state_->binaries.find(kernel)) return BinarySource::disk;
-    if (state_->options.policy == Policy::cached_only)
-      throw NotCached(fmt::format(
-          "{} is not cached and the policy is cached_only; allow compiling to warm it", kernel.describe()));
-    state_->binaries.compile(kernel);
-    return BinarySource::compiled;
-  });
+  const KernelSource kernel = state_->binaries.specialize(variant.kernel, variant.complete(params), target);
+  if (state_->binaries.find(kernel)) return BinarySource::disk;
+  if (state_->no_compile_scopes > 0)
+    throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
+                                kernel.describe()));
+  if (state_->options.policy == Policy::cached_only)
+    throw NotCached(fmt::format("{} is not cached and the policy is cached_only; allow compiling to warm it",
+                                kernel.describe()));
+  state_->binaries.compile(kernel);
+  return BinarySource::compiled;
 }
 
 Binary Engine::compile(const Variant& variant, const Params& params, const Target& target) {
-  return state_->binaries.compile_anew(variant.kernel, params, target);
+  return state_->binaries.compile_anew(variant.kernel, variant.complete(params), target);
 }
 
 const Op& Engine::op(std::string_view name) const {

@@ -31,8 +31,8 @@ struct Variant {
       summary;  // for `jitsmith show`: how it computes, and its order of reduction where that fixes bits
   KernelTemplate kernel;
 
-  // The template parameters to choose from for this request on this device, in stable order. Each is
-  // complete.
+  // The template parameters to choose from for this request on this device, in stable order. Defaults are
+  // filled in.
   std::function<std::vector<Params>(const Params& request, const DeviceFacts&)> candidates;
 
   // Why `params` must not be used for `request` here ("" if they may). It covers more than the candidates:
@@ -43,6 +43,9 @@ struct Variant {
   std::function<double(const Params& request, const Params& params, const DeviceFacts&)> cost_us;
 
   std::function<LaunchShape(const Params& request, const Params& params)> shape;
+
+  // `params` as the template's schema completes them; throws InvalidRequest that names the variant.
+  Params complete(const Params& params) const { return kernel.schema.complete(params, "variant " + name); }
 };
 
 struct Op {

@@ -1,25 +1,19 @@
 #include <jitsmith/runtime/options.hpp>
 
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include <jitsmith/cache/environment.hpp>
 #include <jitsmith/jit/error.hpp>
 
 namespace jitsmith {
 namespace {
 
-// Programs with raised privileges believe nothing of their environment.
-std::string_view environment(const char* name) {
-  const char* value = secure_getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
 template <class Integer>
 void read_number(const char* name, Integer& number) {
-  const std::string_view text = environment(name);
+  const std::string text = environment(name).value_or("");
   if (text.empty()) return;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || number < 0)
@@ -28,7 +22,7 @@ void read_number(const char* name, Integer& number) {
 
 // One of two words, or unset: whether it is the second.
 bool read_choice(const char* name, std::string_view first, std::string_view second) {
-  const std::string_view text = environment(name);
+  const std::string text = environment(name).value_or("");
   if (!text.empty() && text != first && text != second)
     throw InvalidRequest(
         fmt::format("{}={} is not allowed; set it to {} or {}, or unset it", name, text, first, second));
@@ -55,20 +49,17 @@ Options Options::from_environment() {
   Options options;
   if (read_choice("JITSMITH_TARGET", "cuda", "host")) options.executor = Executor::host;
   if (read_choice("JITSMITH_POLICY", "compile", "cached_only")) options.policy = Policy::cached_only;
-  if (const std::string_view driver = environment("JITSMITH_DRIVER"); !driver.empty())
-    options.driver_path = driver;
+  options.driver_path = environment("JITSMITH_DRIVER");
   read_number("JITSMITH_DEVICE", options.device);
   read_number("JITSMITH_HOST_SEED", options.host_seed);
   options.cache = directory_request_from_environment();
   options.nvrtc = nvrtc_search_from_environment();
-  options.host_compiler.compiler = environment("JITSMITH_HOST_CXX");
-  if (const std::string_view path = environment("PATH"); !path.empty())
-    options.host_compiler.search_path = path;
-  if (const std::string_view temp = environment("TMPDIR"); !temp.empty())
-    options.host_compiler.temp_directory = temp;
-  options.template_folder = environment("JITSMITH_TEMPLATES");
-  options.tuning_table = environment("JITSMITH_TABLE");
-  options.forced = read_forced(environment("JITSMITH_FORCE"));
+  options.host_compiler.compiler = environment("JITSMITH_HOST_CXX").value_or("");
+  if (const auto path = environment("PATH")) options.host_compiler.search_path = *path;
+  if (const auto temp = environment("TMPDIR")) options.host_compiler.temp_directory = *temp;
+  options.template_folder = environment("JITSMITH_TEMPLATES").value_or("");
+  options.tuning_table = environment("JITSMITH_TABLE").value_or("");
+  options.forced = read_forced(environment("JITSMITH_FORCE").value_or(""));
   return options;
 }
 

@@ -45,9 +45,13 @@ class Plan {
   explicit operator bool() const {
     return state_ != nullptr && state_->selection.verdict.kind != Verdict::decline;
   }
-  const std::string& reason() const { return state_->selection.verdict.reason; }
+  std::string reason() const { return state().selection.verdict.reason; }
 
-  const PlanState& state() const { return *state_; }
+  // Throws InvalidRequest for a plan that was never made.
+  const PlanState& state() const {
+    if (state_ == nullptr) refuse_empty();
+    return *state_;
+  }
   const std::shared_ptr<const PlanState>& share() const { return state_; }
 
   // Launches with the kernel's own parameters, one argument each. Their number and sizes are checked against
@@ -63,6 +67,7 @@ class Plan {
 
  private:
   void check_sizes(const std::size_t* sizes, std::size_t count) const;
+  [[noreturn]] static void refuse_empty();
 
   std::shared_ptr<const PlanState> state_;
 };

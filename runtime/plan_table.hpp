@@ -26,7 +26,11 @@ struct PlanKey {
   std::uint32_t count = 0;
   std::array<std::int64_t, k_capacity> words{};
 
-  void append(std::int64_t word) { words[count++] = word; }
+  void append(std::int64_t word) {
+    if (count == k_capacity)
+      throw InvalidRequest("a typed request has more fields than a plan key holds; use fewer or Request");
+    words[count++] = word;
+  }
   std::uint64_t hash() const;
   friend bool operator==(const PlanKey& a, const PlanKey& b);
 };
@@ -38,6 +42,8 @@ PlanKey plan_key(const R& request, const void* device) {
     using Field = std::remove_cvref_t<decltype(field)>;
     static_assert(std::integral<Field> || std::is_enum_v<Field>,
                   "a request's fields are integers, bools and enums");
+    static_assert(sizeof(Field) < sizeof(std::int64_t) || std::is_signed_v<Field>,
+                  "a value must fit into 64 bits");
     key.append(static_cast<std::int64_t>(field));
   });
   return key;

@@ -1,19 +1,14 @@
 #include <jitsmith/runtime/request_file.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
-#include <limits>
 #include <optional>
-#include <set>
-#include <span>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <jitsmith/cache/descriptor.hpp>
+#include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/json_text.hpp>
 
 namespace jitsmith {
 namespace {
@@ -27,42 +22,12 @@ constexpr std::size_t k_max_keys = 32;  // also: an ordered_json object is searc
 constexpr std::size_t k_max_text_bytes = 64;
 constexpr std::size_t k_max_depth = 4;  // the file, its "requests", one of them, a list
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
-
-// For a message: on one line, in ASCII, short, whatever the file has.
-std::string shown(const Json& json) {
-  std::string text = dump(json);
-  if (text.size() > 60) text.replace(57, std::string::npos, "...");
-  return text;
-}
-
-std::optional<std::string> value_text(const Json& json) {
-  if (json.is_boolean()) return json.get<bool>() ? "true" : "false";
-  if (json.is_string()) return json.get<std::string>();
-  if (!json.is_number_integer()) return std::nullopt;
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-    return std::nullopt;
-  return fmt::format("{}", json.get<std::int64_t>());
-}
-
-// The inverse of value_text.
-Json value_json(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && fmt::format("{}", number) == text)
-    return number;
-  if (text == "true" || text == "false") return text == "true";
-  return text;
-}
-
 class Reader {
  public:
   explicit Reader(std::string_view file) : file_(file) {}
 
   RequestFile read(std::string_view text) const {
-    const Json json = parse_strictly(text);
+    const Json json = parse_json(text);
     if (!json.is_object()) refuse("it is {}; give an object with \"name\" and \"requests\"", shown(json));
     for (const auto& item : json.items())
       if (item.key() != "name" && item.key() != "requests")
@@ -86,35 +51,26 @@ class Reader {
     throw InvalidRequest(fmt::format("{}: {}", file_, fmt::format(sentence, std::forward<Args>(args)...)));
   }
 
-  // JSON itself lets a key appear twice and arrays nest without end.
-  Json parse_strictly(std::string_view text) const {
-    std::vector<std::set<std::string>> keys;  // of each open object
-    const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-      const auto level = static_cast<std::size_t>(depth);
-      if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-        if (level >= k_max_depth)
-          refuse("the JSON nests deeper than {} levels; it needs no more", k_max_depth);
-        keys.resize(level);  // forgets what was at this level before
-        keys.emplace_back();
-      }
-      if (event == Json::parse_event_t::key) {
-        if (!keys[level - 1].insert(parsed.get<std::string>()).second)
-          refuse("the key {} is twice in one object; give it once", shown(parsed));
-        if (keys[level - 1].size() > k_max_keys)
-          refuse("an object has more than {} keys; give fewer", k_max_keys);
-      }
-      return true;
-    };
-    try {
-      return Json::parse(text, check);
-    } catch (const Json::parse_error& error) {
-      const std::string_view before = text.substr(0, error.byte == 0 ? 0 : error.byte - 1);
-      const auto line = 1 + std::ranges::count(before, '\n');
-      const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-      refuse("line {} column {} is not valid JSON; correct it", line, column);
-    } catch (const Json::exception&) {
-      refuse("a number is too large; give 64-bit integers");
+  Json parse_json(std::string_view text) const {
+    Json json;
+    const auto trouble = parse_strictly(text, {.depth = k_max_depth, .keys = k_max_keys}, json);
+    if (!trouble) return json;
+    switch (trouble->kind) {
+      case JsonTrouble::Kind::too_deep:
+        refuse("the JSON nests deeper than {} levels; it needs no more", k_max_depth);
+      case JsonTrouble::Kind::key_twice:
+        refuse("the key {} is twice in one object; give it once", trouble->key);
+      case JsonTrouble::Kind::too_many_keys:
+        refuse("an object has more than {} keys; give fewer", k_max_keys);
+      case JsonTrouble::Kind::number_too_large:
+        refuse("a number is too large; give 64-bit integers");
+      case JsonTrouble::Kind::malformed:
+        break;
     }
+    const std::string_view before = text.substr(0, trouble->byte == 0 ? 0 : trouble->byte - 1);
+    const auto line = 1 + std::ranges::count(before, '\n');
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    refuse("line {} column {} is not valid JSON; correct it", line, column);
   }
 
   // Every combination of the values of one entry, the last key varying fastest.
@@ -161,28 +117,6 @@ class Reader {
   std::string_view file_;
 };
 
-std::string message(int error) {
-  return std::generic_category().message(error);
-}
-
-// Why it can't, or "".
-std::string read_whole(const std::string& file, std::string& text) {
-  FileSystem& fs = real_file_system();
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  const Descriptor opened(fs, fs.open_at(AT_FDCWD, file.c_str(), O_RDONLY | O_NONBLOCK));
-  if (!opened.is_open()) return message(opened.error());
-  struct ::stat stat {};
-  if (const int result = fs.stat(opened.get(), stat); result < 0) return message(-result);
-  if (!S_ISREG(stat.st_mode)) return "it is no regular file";
-  if (static_cast<std::uint64_t>(stat.st_size) > k_max_file_bytes)
-    return fmt::format("it has more than {} bytes", k_max_file_bytes);
-  text.resize(static_cast<std::size_t>(stat.st_size));
-  const ssize_t got = fs.read_full(opened.get(), std::as_writable_bytes(std::span(text)));
-  if (got < 0) return message(static_cast<int>(-got));
-  text.resize(static_cast<std::size_t>(got));
-  return {};
-}
-
 }  // namespace
 
 Params RawRequest::typed(const Schema& schema, std::string_view file) const {
@@ -198,17 +132,18 @@ RequestFile RequestFile::parse(std::string_view text, std::string_view file) {
 
 RequestFile RequestFile::read(const std::string& file) {
   std::string text;
-  if (const std::string trouble = read_whole(file, text); !trouble.empty())
+  if (const std::string trouble = read_whole(real_file_system(), file, k_max_file_bytes, text);
+      !trouble.empty())
     throw InvalidRequest(fmt::format("{}: the request file can't be read: {}; give another", file, trouble));
   return parse(text, file);
 }
 
 std::string to_json(const RequestFile& file) {
-  std::string text = fmt::format("{{\"name\": {}, \"requests\": [", dump(file.name));
+  std::string text = fmt::format("{{\"name\": {}, \"requests\": [", dump(Json(file.name)));
   const char* separator = "\n  ";
   for (const RawRequest& request : file.requests) {
     Json entry{{"op", request.op}};
-    for (const auto& [name, value] : request.params) entry[name] = value_json(value);
+    for (const auto& [name, value] : request.params) entry[name] = value_json<Json>(value);
     text += separator + dump(entry);
     separator = ",\n  ";
   }

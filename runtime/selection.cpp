@@ -31,9 +31,20 @@ Params parse_params(const Op& op, const Variant& variant, const NamedTexts& text
   return params;
 }
 
+// Why `params` must not be used: the variant's own reason, or a launch that the device does not allow.
 std::string misfit_of(const Variant& variant, const Params& request, const Params& params,
                       const DeviceFacts& device) {
-  return variant.misfit ? variant.misfit(request, params, device) : std::string();
+  constexpr std::uint64_t k_max_threads = 1024;
+  if (variant.misfit)
+    if (std::string reason = variant.misfit(request, params, device); !reason.empty()) return reason;
+  const LaunchShape shape = variant.shape(request, params);
+  if (shape.dynamic_shared_bytes > device.shared_bytes_per_block)
+    return fmt::format("it needs {} bytes of shared memory and the device allows {}",
+                       shape.dynamic_shared_bytes, device.shared_bytes_per_block);
+  if (const std::uint64_t threads = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+      threads > k_max_threads)
+    return fmt::format("its {} threads are more than the {} of a block", threads, k_max_threads);
+  return {};
 }
 
 // Every candidate of every variant with its cost, those that fit first, the cheapest first; ties keep the
@@ -42,8 +53,8 @@ std::vector<Candidate> ranked_candidates(const Op& op, const Params& request, co
   std::vector<Candidate> all;
   for (const Variant& variant : op.variants) {
     if (!variant.candidates) continue;
-    for (Params& params : variant.candidates(request, device)) {
-      Candidate candidate{.variant = variant.name, .params = std::move(params)};
+    for (const Params& params : variant.candidates(request, device)) {
+      Candidate candidate{.variant = variant.name, .params = variant.complete(params)};
       candidate.why_not = misfit_of(variant, request, candidate.params, device);
       if (candidate.why_not.empty() && variant.cost_us)
         candidate.cost_us = variant.cost_us(request, candidate.params, device);
@@ -64,20 +75,29 @@ bool agrees(const Params& params, const Params& wanted) {
   });
 }
 
-// The best candidate that agrees with what the caller forces; else the forced parameters completed by their
-// defaults.
+// What the caller forces, and for the rest what suits it best: the parameters of the best candidate with
+// which the whole is allowed, else those of the generic variant.
 Params forced_params(const Op& op, const Variant& variant, const Params& forced, const Params& request,
                      const DeviceFacts& device, const std::vector<Candidate>& candidates) {
-  for (const Candidate& candidate : candidates)
-    if (candidate.variant == variant.name && candidate.why_not.empty() && agrees(candidate.params, forced))
-      return candidate.params;
-  Params params = forced;
-  if (op.generic_variant == variant.name) {
-    const Params generic = op.generic_params(request);
-    for (const auto& [name, value] : generic.items())
-      if (params.find(name) == nullptr) params.set(name, value);
+  const auto filled_from = [&](Params params) {
+    for (const auto& [name, value] : forced.items()) params.set(name, value);
+    return variant.kernel.schema.complete(params, owner_name(op, variant));
+  };
+  for (const Candidate& candidate : candidates) {
+    if (candidate.variant != variant.name || !candidate.why_not.empty()) continue;
+    if (agrees(candidate.params, forced)) return candidate.params;
   }
-  params = variant.kernel.schema.complete(params, owner_name(op, variant));
+  for (const Candidate& candidate : candidates) {
+    if (candidate.variant != variant.name || !candidate.why_not.empty()) continue;
+    try {
+      Params params = filled_from(candidate.params);
+      if (misfit_of(variant, request, params, device).empty()) return params;
+    } catch (const InvalidRequest&) {
+      // The schema does not allow the two together: the next one may do.
+    }
+  }
+  const Params params =
+      filled_from(op.generic_variant == variant.name ? op.generic_params(request) : Params());
   if (const std::string reason = misfit_of(variant, request, params, device); !reason.empty())
     throw InvalidRequest(
         fmt::format("{} can't be forced to {}:{} here, because {}; choose others or leave it out", op.name,
@@ -137,7 +157,12 @@ Choice choose(const Op& op, const Params& request, const DeviceFacts& device, co
     }
   }
   const Variant& generic = variant_of(op, op.generic_variant);
-  return {&generic, op.generic_params(request), SelectionSource::generic,
+  Params params = generic.complete(op.generic_params(request));
+  if (const std::string reason = misfit_of(generic, request, params, device); !reason.empty())
+    throw InvalidRequest(
+        fmt::format("{} {} can't run here: its generic variant {}:{} does not fit, because {}", op.name,
+                    to_string(request), generic.name, to_string(params), reason));
+  return {&generic, std::move(params), SelectionSource::generic,
           inputs.generic_only ? "the generic variant was asked for" : "no candidate fits the request"};
 }
 
@@ -159,9 +184,19 @@ ForcedChoice ForcedChoice::parse(std::string_view text) {
     rest.remove_prefix(std::min(item.size() + 1, rest.size()));
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos || equals == 0) fail();
+    for (const auto& given : forced.params)
+      if (given.first == item.substr(0, equals))
+        throw InvalidRequest(fmt::format("variant '{}' gives {} twice; give it once", text, given.first));
     forced.params.emplace_back(item.substr(0, equals), item.substr(equals + 1));
   }
   return forced;
+}
+
+std::string to_string(const ForcedChoice& forced) {
+  std::string text = forced.variant;
+  for (const auto& [name, value] : forced.params)
+    text += fmt::format("{}{}={}", text.size() == forced.variant.size() ? ':' : ',', name, value);
+  return text;
 }
 
 Selection select(const Op& op, const Params& request, const DeviceFacts& device,

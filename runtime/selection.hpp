@@ -46,6 +46,8 @@ struct ForcedChoice {
   static ForcedChoice parse(std::string_view text);
 };
 
+std::string to_string(const ForcedChoice& forced);  // the form that parse() reads
+
 struct SelectionInputs {
   const TuningTable* user_table = nullptr;
   const TuningTable* shipped_table = nullptr;

@@ -1,21 +1,17 @@
 #include <jitsmith/runtime/tuning_table.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <initializer_list>
 #include <limits>
-#include <set>
 #include <span>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <jitsmith/cache/descriptor.hpp>
-#include <jitsmith/cache/names.hpp>
+#include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/json_text.hpp>
 
 namespace jitsmith {
 namespace {
@@ -34,38 +30,19 @@ template <class... Args>
   throw InvalidRequest(fmt::format(sentence, std::forward<Args>(args)...));
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
-
-// For a message: on one line, in ASCII, short, whatever the file has.
-std::string shown(const Json& json) {
-  std::string text = dump(json);
-  if (text.size() > 60) text.replace(57, std::string::npos, "...");
-  return text;
-}
-
-// JSON itself lets a key appear twice and arrays nest without end.
-Json parse_strictly(std::string_view line) {
-  std::vector<std::set<std::string>> keys;  // of each open object
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    const auto level = static_cast<std::size_t>(depth);
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-      if (level >= k_max_depth)
-        refuse("the JSON nests deeper than {} levels, which no row does", k_max_depth);
-      keys.resize(level);  // forgets what was at this level before
-      keys.emplace_back();
-    }
-    if (event == Json::parse_event_t::key && !keys[level - 1].insert(parsed.get<std::string>()).second)
-      refuse("the key {} is there twice; give it once", shown(parsed));
-    return true;
-  };
-  try {
-    return Json::parse(line, check);
-  } catch (const Json::parse_error& error) {
-    refuse("column {} is not valid JSON; write one JSON object a line", error.byte);
-  } catch (const Json::exception&) {
-    refuse("a number is too large; give one that a double can hold");
+Json parse_json(std::string_view line) {
+  Json json;
+  const std::optional<JsonTrouble> trouble = parse_strictly(line, {.depth = k_max_depth}, json);
+  if (!trouble) return json;
+  switch (trouble->kind) {
+    case JsonTrouble::Kind::too_deep:
+      refuse("the JSON nests deeper than {} levels, which no row does", k_max_depth);
+    case JsonTrouble::Kind::key_twice:
+      refuse("the key {} is there twice; give it once", trouble->key);
+    case JsonTrouble::Kind::number_too_large:
+      refuse("a number is too large; give one that a double can hold");
+    default:
+      refuse("column {} is not valid JSON; write one JSON object a line", trouble->byte);
   }
 }
 
@@ -80,13 +57,6 @@ const Json& field(const Json& object, std::string_view key) {
   const auto found = object.find(key);
   if (found == object.end()) refuse("'{}' is missing; give it", key);
   return *found;
-}
-
-std::optional<std::int64_t> integer_in(const Json& json) {
-  if (!json.is_number_integer()) return std::nullopt;
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-    return std::nullopt;
-  return json.get<std::int64_t>();
 }
 
 std::string text_field(const Json& object, std::string_view key) {
@@ -111,26 +81,14 @@ double time_field(const Json& object, std::string_view key) {
   return json.get<double>();
 }
 
-std::string value_text(const Json& json, std::string_view key) {
-  if (const std::optional<std::int64_t> value = integer_in(json)) return fmt::format("{}", *value);
-  if (json.is_boolean()) return json.get<bool>() ? "true" : "false";
-  if (!json.is_string())
-    refuse("{} is {}; give an integer, true, false or a string", shown(key), shown(json));
-  return json.get<std::string>();
-}
-
-// The inverse of value_text.
-Json value_json(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && fmt::format("{}", number) == text)
-    return number;
-  if (text == "true" || text == "false") return text == "true";
-  return text;
+std::string value_of(const Json& json, std::string_view key) {
+  std::optional<std::string> text = value_text(json);
+  if (!text) refuse("{} is {}; give an integer, true, false or a string", shown(key), shown(json));
+  return std::move(*text);
 }
 
 TableRow::Condition parse_condition(const Json& json, std::string_view key) {
-  if (!json.is_array()) return value_text(json, key);
+  if (!json.is_array()) return value_of(json, key);
   const std::optional<std::int64_t> low = json.size() == 2 ? integer_in(json[0]) : std::nullopt;
   const std::optional<std::int64_t> high = json.size() == 2 ? integer_in(json[1]) : std::nullopt;
   if (!low || !high || *low > *high)
@@ -167,7 +125,7 @@ void admit(const TableRow& row) {
 TableRow parse_row(std::string_view line) {
   if (line.size() > k_max_line_bytes)
     refuse("the line has {} bytes; a row has at most {}", line.size(), k_max_line_bytes);
-  const Json json = parse_strictly(line);
+  const Json json = parse_json(line);
   require_keys(json, "the row",
                {"op", "arch", "multiprocessors", "when", "variant", "params", "measured", "provenance"});
   TableRow row;
@@ -186,7 +144,7 @@ TableRow parse_row(std::string_view line) {
   for (const auto& item : object_field("when").items())
     row.when.emplace(item.key(), parse_condition(item.value(), item.key()));
   for (const auto& item : object_field("params").items())
-    row.params.emplace_back(item.key(), value_text(item.value(), item.key()));
+    row.params.emplace_back(item.key(), value_of(item.value(), item.key()));
   if (json.contains("measured")) row.measured = parse_measurement(json["measured"]);
   if (json.contains("provenance"))
     for (const auto& item : object_field("provenance").items()) {
@@ -206,10 +164,10 @@ Json to_json(const TableRow& row) {
     if (const auto* range = std::get_if<std::pair<std::int64_t, std::int64_t>>(&condition))
       when[name] = {range->first, range->second};
     else
-      when[name] = value_json(std::get<std::string>(condition));
+      when[name] = value_json<Json>(std::get<std::string>(condition));
   }
   Json& params = json["params"] = Json::object();
-  for (const auto& [name, text] : row.params) params[name] = value_json(text);
+  for (const auto& [name, text] : row.params) params[name] = value_json<Json>(text);
   if (const auto& m = row.measured)
     json["measured"] = {{"us", m->us},
                         {"replaced", m->replaced},
@@ -241,36 +199,6 @@ std::optional<int> exactness(const TableRow& row, std::string_view op, const Par
   return exact;
 }
 
-std::string message(int error) {
-  return std::generic_category().message(error);
-}
-
-// Why it can't, or "".
-std::string read_whole(const std::string& file, std::string& text) {
-  FileSystem& fs = real_file_system();
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  const Descriptor opened(fs, fs.open_at(AT_FDCWD, file.c_str(), O_RDONLY | O_NONBLOCK));
-  if (!opened.is_open()) return message(opened.error());
-  struct ::stat stat {};
-  if (const int result = fs.stat(opened.get(), stat); result < 0) return message(-result);
-  if (!S_ISREG(stat.st_mode)) return "it is no regular file";
-  if (static_cast<std::uint64_t>(stat.st_size) > k_max_file_bytes)
-    return fmt::format("it has more than {} bytes", k_max_file_bytes);
-  text.resize(static_cast<std::size_t>(stat.st_size));
-  const ssize_t got = fs.read_full(opened.get(), std::as_writable_bytes(std::span(text)));
-  if (got < 0) return message(static_cast<int>(-got));
-  text.resize(static_cast<std::size_t>(got));
-  return {};
-}
-
-int write_and_close(FileSystem& fs, Descriptor file, std::string_view text) {
-  if (text.size() > fs.file_size_limit()) return EFBIG;  // the write would raise SIGXFSZ
-  if (const int result = fs.write_full(file.get(), std::as_bytes(std::span(text))); result < 0)
-    return -result;
-  if (const int result = fs.sync(file.get()); result < 0) return -result;
-  return -file.close();
-}
-
 }  // namespace
 
 TuningTable TuningTable::parse(std::string_view text, std::string_view file_name,
@@ -296,7 +224,8 @@ TuningTable TuningTable::parse(std::string_view text, std::string_view file_name
 
 TuningTable TuningTable::read(const std::string& file, std::vector<std::string>& problems) {
   std::string text;
-  if (const std::string trouble = read_whole(file, text); !trouble.empty()) {
+  if (const std::string trouble = read_whole(real_file_system(), file, k_max_file_bytes, text);
+      !trouble.empty()) {
     problems.push_back(fmt::format("{}: the table can't be read: {}", file, trouble));
     return {};
   }
@@ -310,24 +239,17 @@ std::string TuningTable::text() const {
 }
 
 void TuningTable::write(const std::string& file) const {
-  FileSystem& fs = real_file_system();
   const std::string bytes = text();
-  const std::string temporary =
-      std::filesystem::path(file).replace_filename(random_temporary_name().value_or(".t"));
-  Descriptor opened(fs, fs.open_at(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666));
-  int error = opened.error();
-  if (error == 0) {
-    error = write_and_close(fs, std::move(opened), bytes);
-    if (error == 0) error = -fs.rename_at(AT_FDCWD, temporary.c_str(), file.c_str());
-    if (error != 0) fs.unlink_at(AT_FDCWD, temporary.c_str());
-  }
-  if (error != 0)
+  if (const int error = replace_whole(real_file_system(), file, {std::as_bytes(std::span(bytes))});
+      error != 0)
     throw InvalidRequest(
-        fmt::format("the table '{}' can't be written: {}; give another path", file, message(error)));
+        fmt::format("the table '{}' can't be written: {}; give another path", file, message_of_errno(error)));
 }
 
 void TuningTable::add(TableRow row) {
-  std::ranges::sort(row.params);  // the order that parse(text()) gives
+  // What the text can't say must not be in the table either: a row that works today would be dropped when the
+  // table is read back.
+  row = parse_row(dump(to_json(row)));
   const auto same = std::ranges::find_if(rows_, [&](const TableRow& other) {
     return other.op == row.op && other.arch == row.arch && other.multiprocessors == row.multiprocessors &&
            other.when == row.when;

@@ -68,7 +68,8 @@ class TuningTable {
   // be written.
   void write(const std::string& file) const;
 
-  // Adds a row, in place of one with the same op, arch, multiprocessors and conditions.
+  // Adds a row, in place of one with the same op, arch, multiprocessors and conditions. Throws
+  // InvalidRequest, with the sentence that parse() reports, for a row that parse() would skip.
   void add(TableRow row);
 
   // The row that answers this request, or nullptr.

@@ -1,5 +1,6 @@
 // jitsmith: the command. It parses, runs one sub-command, and maps what that throws to an exit status: 0
 // success, 1 failure, 2 a wrong request.
+#include <cstdio>
 #include <new>
 
 #include <fmt/format.h>
@@ -58,7 +59,10 @@ int run_and_explain(int argc, char** argv) {
     return k_wrong_request;
   } catch (const std::bad_alloc&) {
     complain("out of memory; free some, or give smaller arrays");
-  } catch (const std::exception& error) {  // CompileError, DriverError, NotCached, the file system's
+  } catch (const CompileError& error) {
+    complain(error.what());
+    std::fwrite(error.log.data(), 1, error.log.size(), stderr);  // ends with the numbered lines
+  } catch (const std::exception& error) {                        // DriverError, NotCached, the file system's
     complain(error.what());
   }
   return k_failure;

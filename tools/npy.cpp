@@ -5,7 +5,6 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <span>
@@ -17,7 +16,7 @@
 #include <fmt/ranges.h>
 
 #include <jitsmith/cache/descriptor.hpp>
-#include <jitsmith/cache/names.hpp>
+#include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
 
 namespace jitsmith {
@@ -201,19 +200,17 @@ std::vector<std::byte> to_row_major(std::span<const std::byte> bytes, const std:
   return result;
 }
 
-std::string message(int error) {
-  return std::generic_category().message(error);
-}
-
 // Sequential reads of one regular file, whose size bounds what a header may claim.
 class File {
  public:
   explicit File(const std::string& path)
       // O_NONBLOCK: opening a FIFO must not wait for a writer.
       : file_(fs_, fs_.open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK)) {
-    if (!file_.is_open()) throw InvalidRequest(fmt::format("it can't be opened: {}", message(file_.error())));
+    if (!file_.is_open())
+      throw InvalidRequest(fmt::format("it can't be opened: {}", message_of_errno(file_.error())));
     struct ::stat stat {};
-    if (const int result = fs_.stat(file_.get(), stat); result < 0) throw InvalidRequest(message(-result));
+    if (const int result = fs_.stat(file_.get(), stat); result < 0)
+      throw InvalidRequest(message_of_errno(-result));
     if (!S_ISREG(stat.st_mode)) throw InvalidRequest("it is no regular file");
     left_ = static_cast<std::uint64_t>(stat.st_size);
   }
@@ -225,7 +222,8 @@ class File {
       throw InvalidRequest(fmt::format("{} has {} of {} bytes; the file is truncated", what, left_, bytes));
     std::vector<std::byte> result(bytes);
     const ssize_t got = fs_.read_full(file_.get(), result);
-    if (got < 0) throw InvalidRequest(fmt::format("it can't be read: {}", message(static_cast<int>(-got))));
+    if (got < 0)
+      throw InvalidRequest(fmt::format("it can't be read: {}", message_of_errno(static_cast<int>(-got))));
     if (static_cast<std::size_t>(got) != bytes) throw InvalidRequest("it became shorter while it was read");
     left_ -= bytes;
     return result;
@@ -287,16 +285,6 @@ std::string header_for(const Array& array) {
                      static_cast<char>(header.size() >> 8), header);
 }
 
-int write_and_close(FileSystem& fs, Descriptor file, std::string_view header,
-                    std::span<const std::byte> bytes) {
-  if (header.size() + bytes.size() > fs.file_size_limit()) return EFBIG;  // the write would raise SIGXFSZ
-  if (const int result = fs.write_full(file.get(), std::as_bytes(std::span(header))); result < 0)
-    return -result;
-  if (const int result = fs.write_full(file.get(), bytes); result < 0) return -result;
-  if (const int result = fs.sync(file.get()); result < 0) return -result;
-  return -file.close();
-}
-
 }  // namespace
 
 Array read_npy(const std::string& path) {
@@ -311,19 +299,12 @@ void write_npy(const std::string& path, const Array& array) {
   if (array.bytes.size() != static_cast<std::size_t>(array.count()) * size_of(array.type))
     throw InvalidRequest(fmt::format("'{}' can't be written: {} bytes are not a {}", path, array.bytes.size(),
                                      array.describe()));
-  FileSystem& fs = real_file_system();
   const std::string header = header_for(array);
-  const std::string temporary =
-      std::filesystem::path(path).replace_filename(random_temporary_name().value_or(".t"));
-  Descriptor opened(fs, fs.open_at(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666));
-  int error = opened.error();
-  if (error == 0) {
-    error = write_and_close(fs, std::move(opened), header, array.bytes);
-    if (error == 0) error = -fs.rename_at(AT_FDCWD, temporary.c_str(), path.c_str());
-    if (error != 0) fs.unlink_at(AT_FDCWD, temporary.c_str());
-  }
-  if (error != 0)
-    throw InvalidRequest(fmt::format("'{}' can't be written: {}; give another path", path, message(error)));
+  if (const int error =
+          replace_whole(real_file_system(), path, {std::as_bytes(std::span(header)), array.bytes});
+      error != 0)
+    throw InvalidRequest(
+        fmt::format("'{}' can't be written: {}; give another path", path, message_of_errno(error)));
 }
 
 }  // namespace jitsmith

@@ -172,7 +172,8 @@ int report(const WarmSet& set, const std::vector<Result>& results, const Cache& 
                                                               set.without_kernel())));
   const std::string loss = not_stored(cache, compiled);
   if (!loss.empty()) complain(loss);
-  return failed == 0 && loss.empty() ? k_success : k_failure;
+  // Only a dry run has missing ones; the build of a container asks it whether the cache is complete.
+  return missing == 0 && failed == 0 && loss.empty() ? k_success : k_failure;
 }
 
 int warm(Options options, const WarmArgs& args) {
@@ -209,7 +210,8 @@ SubCommand warm_command(Arguments& app) {
   arguments.text("--device", args->device, "NAME",
                  "A named device to choose for, of one of the architectures");
   arguments.count("--jobs", args->jobs, 1024, "N", "Compiles at a time");
-  arguments.flag("--dry-run", args->dry_run, "Compile nothing, say what is missing");
+  arguments.flag("--dry-run", args->dry_run,
+                 "Compile nothing, say what is missing; exit status 1 if anything is");
   arguments.flag("--json", args->json, "Print JSON");
   return {arguments, [args](Options options) { return warm(std::move(options), *args); }};
 }

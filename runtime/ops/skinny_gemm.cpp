@@ -50,7 +50,7 @@ Schema simt_schema() {
       .integer("threads", {.min = 32, .max = 1024, .multiple_of = 32}, "threads of a block; they share K",
                128)
       .integer("tile_m", {.listed = {1, 2, 4, 8}}, "rows of Y that a block computes", 1)
-      .integer("tile_n", {.listed = {1, 2, 4, 8, 16}}, "columns of Y that a block computes", 1)
+      .integer("tile_n", {.listed = {1, 2, 4, 8}}, "columns of Y that a block computes", 1)
       .integer("unroll", {.listed = {1, 2, 4, 8}},
                "chunks of 8 k that a thread loads before it uses the first", 1)
       .boolean("vector", "16-byte loads; without it, any alignment and any K", true)
@@ -73,9 +73,13 @@ Verdict contract(const Params& request, const DeviceFacts&) {
   const auto decline = [](std::string reason) { return Verdict{Verdict::decline, std::move(reason)}; };
   for (const char* operand : {"x_format", "w_format"})
     if (const std::string& format = request.choice(operand); format != "bf16")
-      return decline(fmt::format("skinny_gemm serves bf16 operands, and {} is {}", operand, format));
+      return decline(
+          fmt::format("skinny_gemm serves bf16 operands, and {} is {}; convert it or keep your own kernel",
+                      operand, format));
   const std::int64_t m = request.integer("m");
-  if (m > k_max_m) return decline(fmt::format("skinny_gemm serves m up to {}, and m is {}", k_max_m, m));
+  if (m > k_max_m)
+    return decline(fmt::format(
+        "skinny_gemm serves m up to {}, and m is {}; split the rows or keep your own kernel", k_max_m, m));
   if (m == 0 || request.integer("n") == 0) return {Verdict::nothing_to_do, {}};
   return {};
 }
@@ -213,13 +217,19 @@ std::uint8_t index_in(const std::array<const char*, Count>& all, std::string_vie
   return static_cast<std::uint8_t>(std::ranges::find(all, name) - all.begin());
 }
 
+// A value that an enum was cast to may be none of its own: the schema then refuses this name.
+template <std::size_t Count>
+std::string_view nth(const std::array<const char*, Count>& all, std::size_t index) {
+  return index < Count ? all[index] : "(no such value)";
+}
+
 }  // namespace
 
 std::string_view choice_name(SkinnyGemmFormat format) {
-  return k_formats[static_cast<std::size_t>(format)];
+  return nth(k_formats, static_cast<std::size_t>(format));
 }
 std::string_view choice_name(SkinnyGemmBiasType type) {
-  return k_bias_types[static_cast<std::size_t>(type)];
+  return nth(k_bias_types, static_cast<std::size_t>(type));
 }
 
 SkinnyGemm skinny_gemm_from(const Params& request) {

@@ -49,8 +49,19 @@ void check_operand(const Operand& operand, std::uintptr_t alignment) {
                     operand.name, operand.stride, 16 / operand.element_bytes));
 }
 
+// Whether the rows of two operands lie in the gaps of each other: columns of one wider matrix.
+bool interleaved(const Operand& a, const Operand& b) {
+  const std::int64_t pitch = a.stride * a.element_bytes;
+  if (pitch != b.stride * b.element_bytes || a.rows == 1 || b.rows == 1) return false;
+  const auto unsigned_pitch = static_cast<std::uintptr_t>(pitch);
+  const std::uintptr_t shift = (b.begin() - a.begin() % unsigned_pitch) % unsigned_pitch;
+  return shift >= static_cast<std::uintptr_t>(a.columns * a.element_bytes) &&
+         shift + static_cast<std::uintptr_t>(b.columns * b.element_bytes) <= unsigned_pitch;
+}
+
 void check_apart(const Operand& output, const Operand& input) {
-  if (!input.empty() && output.begin() < input.end() && input.begin() < output.end())
+  if (!input.empty() && output.begin() < input.end() && input.begin() < output.end() &&
+      !interleaved(output, input))
     throw InvalidRequest(fmt::format("skinny_gemm: y={} overlaps {}={}; give them memory of their own",
                                      output.data, input.name, input.data));
 }

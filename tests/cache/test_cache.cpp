@@ -114,7 +114,7 @@ TEST_CASE("Turned off on purpose, it does not warn") {
   CHECK(told.levels == std::vector<EventLevel>{EventLevel::info});
 }
 
-TEST_CASE("A read-only directory serves hits, takes nothing, and warns once") {
+TEST_CASE("A read-only directory serves hits, takes nothing, and warns once [fault]") {
   const TempDir temp;
   const Entry entry = sample_entry(), damaged = sample_entry("damaged");
   {
@@ -140,7 +140,7 @@ TEST_CASE("A read-only directory serves hits, takes nothing, and warns once") {
   CHECK(cache.stats().known_bad == 1);
 }
 
-TEST_CASE("The state tells when writing has stopped, and when it goes on") {
+TEST_CASE("The state tells when writing has stopped, and when it goes on [fault]") {
   const TempDir temp;
   FaultyFileSystem faulty;
   TestClock clock;
@@ -174,7 +174,7 @@ TEST_CASE("A sink that throws does not turn a result into a failure") {
   CHECK(cache.stats().out_of_memory == 0);
 }
 
-TEST_CASE("Running out of memory half-way is a miss or a failed put") {
+TEST_CASE("Running out of memory half-way is a miss or a failed put [fault]") {
   const TempDir temp;
   FaultyFileSystem faulty;
   Cache cache(in(temp / "cache", {}, &faulty));
@@ -281,7 +281,7 @@ TEST_CASE("Many processes publish and read the same keys at once") {
   CHECK(sound == 3);
 }
 
-TEST_CASE("A writer that is killed at any moment leaves the old entry or the new one") {
+TEST_CASE("A writer that is killed at any moment leaves the old entry or the new one [fault]") {
   const TempDir temp;
   const Entry old_entry = numbered_entry(1);
   Entry new_entry = old_entry;

@@ -277,7 +277,7 @@ TEST_CASE("Parents need be searchable only, not readable") {
         }) == 0);
 }
 
-TEST_CASE("Any failing call leaves a reason, no descriptor and no exception") {
+TEST_CASE("Any failing call leaves a reason, no descriptor and no exception [fault]") {
   const TempDir temp;
   const int before = open_descriptors();
   for (int nth = 1; nth < 60; ++nth) {
@@ -294,7 +294,7 @@ TEST_CASE("Any failing call leaves a reason, no descriptor and no exception") {
   }
 }
 
-TEST_CASE("A read-only file system is only read, and said to be") {
+TEST_CASE("A read-only file system is only read, and said to be [fault]") {
   const TempDir temp;
   REQUIRE(open_state(at(temp / "cache")).status == DirectoryStatus::usable);
   FaultyFileSystem faulty;

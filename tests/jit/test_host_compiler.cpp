@@ -5,6 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -53,6 +56,17 @@ CompileError error_of(HostCompiler& compiler, const SpecializedSource& source) {
   return {"", ""};
 }
 
+// Whether the compile fails in a way that is not remembered.
+bool passes(HostCompiler& compiler) {
+  try {
+    compiler.compile(host_source(k_kernel, "jitsmith::probe<1>"), "host");
+  } catch (const TransientCompileError&) {
+    return true;
+  } catch (const CompileError&) {
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("HostCompiler");
@@ -76,18 +90,22 @@ TEST_CASE("Equal sources give equal bytes, wherever the temporary files lie") {
   CHECK(one.code == two.code);
 }
 
-TEST_CASE("An error tells the instantiation, the options, the numbered lines and the whole log") {
+TEST_CASE("An error is one sentence; its log tells the options, the numbered lines and the whole output") {
   HostCompiler compiler;
   const CompileError error =
       error_of(compiler, host_source(k_kernel, "jitsmith::probe<-1>", "folder/probe.cu"));
   const std::string what = error.what();
-  contains(what, "jitsmith::probe<-1> of folder/probe.cu did not compile for the host target");
-  contains(what, "exit status 1");
-  contains(what, "-ffp-contract=off");
-  contains(what, "\n>     6 |   static_assert(N > 0, \"N must be positive, for the sake of the test\");\n");
-  contains(what, "\n      7 |   *out = ");
-  contains(error.log, "N must be positive, for the sake of the test");
-  contains(what, error.log);
+  CHECK(what.starts_with("compiling folder/probe.cu as jitsmith::probe<-1> for host failed: "));
+  contains(what, "folder/probe.cu:6:");
+  contains(what, "error: static assertion failed: N must be positive, for the sake of the test");
+  CHECK(what.find('\n') == std::string::npos);
+  contains(error.log, "options: -std=c++20");
+  contains(error.log, "-ffp-contract=off");
+  contains(error.log, "exit status 1");
+  contains(error.log,
+           "\n>    6 |   static_assert(N > 0, \"N must be positive, for the sake of the test\");\n");
+  contains(error.log, "\n     7 |   *out = ");
+  contains(error.log, "In instantiation of");
 }
 
 TEST_CASE("An error in a header shows the header's lines") {
@@ -95,8 +113,15 @@ TEST_CASE("An error in a header shows the header's lines") {
   SpecializedSource source = host_source("#include \"mine/x.cuh\"\n", "nothing");
   source.headers.push_back(
       {"mine/x.cuh", "#include \"device/prelude.cuh\"\nint twice(int x) { return y; }\n"});
-  contains(error_of(compiler, source).what(),
-           "mine/x.cuh:\n      1 | #include \"device/prelude.cuh\"\n>     2 | int twice");
+  const CompileError error = error_of(compiler, source);
+  contains(error.what(), "failed: mine/x.cuh:2:");
+  contains(error.log, "mine/x.cuh:\n     1 | #include \"device/prelude.cuh\"\n>    2 | int twice");
+}
+
+TEST_CASE("An instantiation that the template refuses is told as such") {
+  HostCompiler compiler;
+  contains(error_of(compiler, host_source(k_kernel, "jitsmith::prob<1>")).what(),
+           "the instantiation jitsmith::prob<1> of probe.cu was rejected for host: ");
 }
 
 TEST_CASE("Warnings reach the log") {
@@ -134,10 +159,68 @@ TEST_CASE("Nothing is left in the temporary folder") {
   CHECK(fs::is_empty(here.path()));
 }
 
-TEST_CASE("A temporary folder that cannot be made is a compile error") {
-  HostCompiler compiler({.temp_directory = "/nowhere"});
-  contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(),
-           "name another one by TMPDIR");
+TEST_CASE("A temporary folder that is missing is a failure that passes") {
+  TempDir here;
+  HostCompiler compiler({.temp_directory = here / "later"});
+  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
+  CHECK_THROWS_WITH_AS(compiler.compile(source, "host"), doctest::Contains("name another one by TMPDIR"),
+                       TransientCompileError);
+  fs::create_directory(here / "later");
+  CHECK(compiler.compile(source, "host").code.size() > 0);
+}
+
+TEST_CASE("A file system that takes nothing is a failure that passes") {
+  // No file may grow beyond 16 bytes, in a child: as on a full disk, writes fail.
+  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{16, 16};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      HostCompiler().compile(source, "host");
+    } catch (const TransientCompileError&) {
+      _exit(0);
+    } catch (...) {
+      _exit(1);
+    }
+    _exit(2);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+TEST_CASE("A process that cannot be started for want of resources is a failure that passes") {
+  // No descriptor is left for the pipe, in a child: the temporary files were written through one at a time.
+  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
+  const pid_t child = fork();
+  if (child == 0) {
+    const int next = dup(0);
+    const rlimit limit{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    try {
+      HostCompiler().compile(source, "host");
+    } catch (const TransientCompileError& error) {
+      _exit(std::string(error.what()).find("cannot run the host compiler") == std::string::npos);
+    } catch (...) {
+      _exit(1);
+    }
+    _exit(2);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+TEST_CASE("A file that is no program is an error that stays") {
+  TempDir here;
+  std::ofstream(here / "c++") << "no program\n";
+  fs::permissions(here / "c++", fs::perms::owner_all);
+  HostCompiler compiler({.search_path = here.path().string()});
+  CHECK_THROWS_AS(compiler.compile(host_source(k_kernel, "jitsmith::probe<1>"), "host"), CompileError);
+  CHECK_FALSE(passes(compiler));
 }
 
 TEST_CASE("Identity is the build-id, without a path, and found once") {
@@ -179,19 +262,36 @@ TEST_CASE("The compiler inherits no descriptor and no variable") {
   const CompileError error = error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>"));
   close(leak);
   unsetenv("CPATH");
-  contains(error.what(), "exit status 3");
+  contains(error.log, "exit status 3");
   contains(error.log, "LC_ALL=C");
   CHECK(error.log.find("/leaked") == std::string::npos);
   // 10 and up are the shell's own: it reads the script through one.
   CHECK(error.log.find("open ") == std::string::npos);
 }
 
-TEST_CASE("A compiler that dies says by which signal") {
+TEST_CASE("A compiler that is killed says by which signal, and may live next time") {
   TempDir here;
-  write_script(here / "c++", "kill -SEGV $$\n");
+  write_script(here / "c++", "kill -KILL $$\n");
   HostCompiler compiler({.search_path = here.path().string()});
-  contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(),
-           "signal 11 (Segmentation fault)");
+  contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(), "signal 9 (Killed)");
+  CHECK(passes(compiler));
+}
+
+TEST_CASE("A pass of the compiler that is killed, or wants memory or disk, may live next time") {
+  TempDir here;
+  HostCompiler compiler({.search_path = here.path().string()});
+  for (const char* said :
+       {"c++: fatal error: Killed signal terminated program cc1plus",
+        "clang++: error: unable to execute command: Killed",
+        "cc1plus: out of memory allocating 65536 bytes after a total of 0 bytes",
+        "as: kernel.o: No space left on device", "virtual memory exhausted: Cannot allocate memory"}) {
+    CAPTURE(said);
+    write_script(here / "c++", "echo '" + std::string(said) + "'; exit 1\n");
+    contains(error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>")).what(), said);
+    CHECK(passes(compiler));
+  }
+  write_script(here / "c++", "echo 'probe.cu:1:1: error: bad'; exit 1\n");
+  CHECK_FALSE(passes(compiler));
 }
 
 TEST_CASE("A compiler that succeeds without output is an error") {

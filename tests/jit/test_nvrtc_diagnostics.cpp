@@ -44,6 +44,18 @@ TEST_SUITE("nvrtc diagnostics") {
           "     6 | six\n");
   }
 
+  TEST_CASE("the places that a host compiler names are read too") {
+    CHECK(first_error_line("k.cu: In function:\na.cu:1:2: warning: an error: no\na.cu:3:4: error: bad") ==
+          "a.cu:3:4: error: bad");
+    const std::string shown = "device/tile.cuh:\n     1 | alpha\n>    2 | beta\n";
+    CHECK(numbered_source_lines("device/tile.cuh:2:7: error: bad", k_source) == shown);
+    CHECK(numbered_source_lines("./device/tile.cuh:2:7: fatal error: bad", k_source) == shown);
+    CHECK(numbered_source_lines("device/tile.cuh:2: error: bad", k_source) == shown);
+    CHECK(numbered_source_lines("device/tile.cuh:2:7: note: no error: here", k_source).empty());
+    CHECK(numbered_source_lines("device/tile.cuh:x:7: error: bad\n: error: bad\n2: error: bad", k_source)
+              .empty());
+  }
+
   TEST_CASE("errors in headers and at both ends of a file are shown") {
     CHECK(numbered_source_lines("device/tile.cuh(2): error: bad", k_source) ==
           "device/tile.cuh:\n     1 | alpha\n>    2 | beta\n");

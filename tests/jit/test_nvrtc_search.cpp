@@ -1,8 +1,13 @@
 #include <jitsmith/jit/nvrtc_search.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -10,6 +15,7 @@
 #include <jitsmith/jit/loader_cache.hpp>
 
 #include "elf_bytes.hpp"
+#include "support/skip.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace jitsmith;
@@ -51,6 +57,17 @@ std::string loader_cache_text(std::string_view library, std::string_view path) {
   text.append(library).push_back('\0');
   text.append(path).push_back('\0');
   return text;
+}
+
+// Whether anything that `search` says starts with `dir`.
+bool names_a_place_below(const NvrtcSearch& search, const std::string& dir) {
+  std::vector<std::string> texts{search.append_flags, search.loader_cache, search.toolkit_parent};
+  for (const auto& path : {search.environment_path, search.cuda_home, search.cuda_path})
+    texts.push_back(path.value_or(""));
+  for (const auto* list : {&search.library_path, &search.system_dirs, &search.wheel_roots})
+    texts.insert(texts.end(), list->begin(), list->end());
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& text) { return text.starts_with(dir); });
 }
 
 class SetVariable {
@@ -218,6 +235,30 @@ TEST_SUITE("nvrtc_search_from_environment") {
     CHECK(search.wheel_roots[0] == dir / "venv/lib/python3.12/site-packages");
     CHECK(search.wheel_roots[1] == dir / "venv/lib/python3.9/site-packages");
     CHECK(search.append_flags == "-G");
+  }
+
+  TEST_CASE("a program with raised privileges believes none of them") {
+    if (::geteuid() != 0) return report_skip("raising privileges needs root");
+    const TempDir dir;
+    std::vector<std::unique_ptr<SetVariable>> variables;
+    for (const char* name : {"JITSMITH_NVRTC", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV",
+                             "CONDA_PREFIX", "HOME", "NVRTC_APPEND_FLAGS"})
+      variables.push_back(std::make_unique<SetVariable>(name, dir / name));
+    for (const char* root : {"VIRTUAL_ENV/lib", "CONDA_PREFIX/lib", "HOME/.local/lib"})
+      fs::create_directories(dir.path() / root / "python3.12/site-packages");
+    REQUIRE(names_a_place_below(nvrtc_search_from_environment(), dir.path().string()));
+
+    const auto believes = [&](const auto& raise) {
+      const pid_t child = ::fork();
+      if (child == 0)
+        ::_exit(raise() != 0 ? 2 : names_a_place_below(nvrtc_search_from_environment(), dir.path().string()));
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    };
+    constexpr unsigned k_other = 65534;
+    CHECK(believes([] { return ::setresuid(k_other, 0, 0); }) == 0);
+    CHECK(believes([] { return ::setresgid(k_other, 0, 0); }) == 0);
   }
 }
 

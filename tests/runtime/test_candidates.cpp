@@ -18,7 +18,8 @@ namespace {
 
 using namespace test;
 
-constexpr double k_budget_ms = 250;  // of processor time, median over the candidates of an architecture
+constexpr double k_budget_ms = 250;  // of processor time, for each candidate
+constexpr int k_max_tries = 3;  // on a busy machine even processor time varies; too slow is slow each time
 
 struct Choice {
   const Variant* variant;
@@ -84,15 +85,30 @@ double processor_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
+struct TimedCompile {
+  Binary binary;
+  double ms = 0;  // the least of the tries
+};
+
+TimedCompile compile_in_time(Engine& engine, const std::string& arch, const Choice& choice) {
+  TimedCompile best;
+  for (int tried = 0; tried == 0 || (tried < k_max_tries && best.ms > k_budget_ms); ++tried) {
+    const double start = processor_ms();
+    best.binary = engine.compile(*choice.variant, choice.params, {Executor::cuda, arch});
+    const double ms = processor_ms() - start;
+    best.ms = tried == 0 ? ms : std::min(best.ms, ms);
+  }
+  return best;
+}
+
 void check_choices(Engine& engine, const std::string& arch, const std::vector<Choice>& choices) {
   std::vector<double> times;
   std::string slowest;
   for (const Choice& choice : choices) {
     CAPTURE(arch);
     CAPTURE(to_string(choice.params));
-    const double start = processor_ms();
-    const Binary binary = engine.compile(*choice.variant, choice.params, {Executor::cuda, arch});
-    const double ms = processor_ms() - start;
+    const auto [binary, ms] = compile_in_time(engine, arch, choice);
+    CHECK(ms <= k_budget_ms);
     if (times.empty() || ms > *std::ranges::max_element(times)) slowest = to_string(choice.params);
     times.push_back(ms);
     CHECK_FALSE(binary.code.empty());
@@ -106,7 +122,6 @@ void check_choices(Engine& engine, const std::string& arch, const std::vector<Ch
   const double median = times[times.size() / 2];
   std::printf("%s: %zu compiles, median %.0f ms, maximum %.0f ms (%s)\n", arch.c_str(), times.size(), median,
               times.back(), slowest.c_str());
-  CHECK(median <= k_budget_ms);
 }
 
 std::vector<std::string> known_archs(Engine& engine) {

@@ -52,7 +52,8 @@ TEST_CASE("A plan is compiled for the device, loaded once, and made ready before
   CHECK(fake.launches == 0);
   CHECK(plan.state().facts.param_bytes == std::vector<std::uint32_t>{8, 8, 4, 4});
   CHECK(engine.current_device().facts().target == Target{Executor::cuda, "sm_90a"});
-  CHECK(engine.plan(offset_request(100), k_stream).state().source == BinarySource::memory);
+  CHECK(engine.plan(offset_request(101), k_stream).state().source == BinarySource::memory);
+  CHECK(engine.plan(offset_request(100), k_stream).share() == plan.share());
   CHECK(fake.loads == 1);
 }
 
@@ -142,7 +143,7 @@ TEST_CASE(
   allocations = allocations_of_this_thread();
   const TypedPlan<SkinnyGemm> again = engine.plan(request, k_stream);
   CHECK(allocations_of_this_thread() == allocations);
-  CHECK(fake.calls == calls + 1);  // cuCtxGetDevice
+  CHECK(fake.calls == calls + 2);  // cuCtxGetCurrent, cuCtxGetDevice
   CHECK(again.share() == plan.share());
 }
 

@@ -18,12 +18,6 @@ namespace {
 
 using namespace test;
 
-Options options_without_cache() {
-  Options options = host_options("");
-  options.cache.enabled = false;
-  return options;
-}
-
 std::string refusal_of(Op op) {
   Engine engine(options_without_cache());
   return message_of<InvalidRequest>([&] { engine.add(std::move(op)); });

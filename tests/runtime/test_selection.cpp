@@ -176,6 +176,7 @@ TEST_CASE("The reason says where the choice comes from") {
         "measured 3.5 us against 4.5 us of heuristic");
   TableRow published = row("first", {{"tile", "16"}});
   published.measured.reset();
+  published.provenance = {{"note", "published, not measured here"}};
   const TuningTable unmeasured = table_of({published});
   CHECK(select(op, request(6), k_device, {.shipped_table = &unmeasured}).reason ==
         "published, not measured here");
@@ -210,10 +211,10 @@ TEST_CASE("A forced variant alone takes its best candidate") {
   CHECK(choice(request(6), forced("first")) == "forced choice first:tile=2,fast=false");
 }
 
-TEST_CASE("Forced parameters that no candidate has are completed by the defaults") {
-  CHECK(choice(request(6), forced("first:fast=true")) == "forced choice first:tile=1,fast=true");
+TEST_CASE("Forced parameters that no candidate has are completed by the best candidate that allows them") {
+  CHECK(choice(request(6), forced("first:fast=true")) == "forced choice first:tile=2,fast=true");
   CHECK(choice(request(6), forced("first:tile=33,fast=1")) == "forced choice first:tile=33,fast=true");
-  CHECK(choice(request(6), forced("second:fast=true")) == "forced choice second:tile=7,fast=true");
+  CHECK(choice(request(6), forced("second:fast=true")) == "forced choice second:tile=1,fast=true");
 }
 
 TEST_CASE("A forced choice that does not exist or does not fit is refused") {

@@ -191,6 +191,29 @@ TEST_CASE("Y may touch what is read, and may be the residual itself") {
                  " overlaps residual=0x"));
 }
 
+TEST_CASE("Y and what is read may be columns of one wider matrix") {
+  // Rows of 4 floats each in a matrix of 8 columns: Y left, the residual right, and then the other way round.
+  const SkinnyGemm request{.m = 3, .n = 4, .k = 16, .out = ElementType::f32, .residual = true};
+  for (const bool y_left : {true, false}) {
+    Bench bench(request);
+    bench.args.bias = nullptr;
+    bench.args.y = bench.memory + 2048 + (y_left ? 0 : 16);
+    bench.args.residual = bench.memory + 2048 + (y_left ? 16 : 0);
+    bench.args.y_stride = bench.args.residual_stride = 8;
+    bench.launch();
+    CHECK(bench.kernel->launches == 1);
+  }
+  // One column less between them, and they overlap.
+  Bench bench(request);
+  bench.args.bias = nullptr;
+  bench.args.y = bench.memory + 2048;
+  bench.args.residual = bench.memory + 2048 + 12;
+  bench.args.y_stride = bench.args.residual_stride = 8;
+  CHECK(test::contains(bench.refusal(), "y="));
+  bench.args.residual = bench.memory + 2048 + 20;  // reaches into the next row
+  CHECK(test::contains(bench.refusal(), "overlaps residual"));
+}
+
 TEST_CASE("Operands that the plan knows nothing of are refused") {
   SkinnyGemm request = k_request;
   request.bias = SkinnyGemmBiasType::none;

@@ -72,11 +72,11 @@ TEST_CASE("Batch-invariant requests only get variants with the invariant order")
 
 TEST_CASE("Operands in other formats and large M are declined, empty outputs need nothing") {
   CHECK(selection_of({.m = 1, .n = 8, .k = 8, .x_format = SkinnyGemmFormat::f16}).verdict.reason ==
-        "skinny_gemm serves bf16 operands, and x_format is f16");
+        "skinny_gemm serves bf16 operands, and x_format is f16; convert it or keep your own kernel");
   CHECK(selection_of({.m = 1, .n = 8, .k = 8, .w_format = SkinnyGemmFormat::mxfp8}).verdict.reason ==
-        "skinny_gemm serves bf16 operands, and w_format is mxfp8");
+        "skinny_gemm serves bf16 operands, and w_format is mxfp8; convert it or keep your own kernel");
   CHECK(selection_of({.m = 33, .n = 8, .k = 8}).verdict.reason ==
-        "skinny_gemm serves m up to 32, and m is 33");
+        "skinny_gemm serves m up to 32, and m is 33; split the rows or keep your own kernel");
   CHECK(selection_of({.m = 0, .n = 8, .k = 8}).verdict.kind == Verdict::nothing_to_do);
   CHECK(selection_of({.m = 8, .n = 0, .k = 8}).verdict.kind == Verdict::nothing_to_do);
   CHECK(selection_of({.m = 8, .n = 8, .k = 0}).verdict.kind == Verdict::serve);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <limits>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -253,6 +255,39 @@ TEST_CASE("add replaces the row with the same key, in its place") {
   table.add(row("b", {{"m", "4"}}));
   REQUIRE(table.rows().size() == 3);
   CHECK(table.rows()[0].variant == "b");
+}
+
+TEST_CASE("add refuses what parse would skip, with the same sentence, and keeps the table") {
+  const TableRow good = parse_good(k_row).rows()[0];
+  const auto changed = [&](const std::function<void(TableRow&)>& change) {
+    TableRow bad = good;
+    change(bad);
+    return bad;
+  };
+  constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
+  const std::pair<TableRow, const char*> cases[] = {
+      {changed([](TableRow& r) { r.measured->us = 9.4; }), "9.4 us is not 5 % faster than 9.8 us of"},
+      {changed([](TableRow& r) { r.measured->us = k_nan; }), "'us' is null; give a time above zero"},
+      {changed([](TableRow& r) { r.measured->us = -1; }), "'us' is -1.0; give a time above zero"},
+      {changed([](TableRow& r) { r.measured->replaced_us = k_nan; }), "'replaced_us' is null"},
+      {changed([](TableRow& r) { r.measured->replaced_us = std::numeric_limits<double>::infinity(); }),
+       "'replaced_us' is null"},
+      {changed([](TableRow& r) { r.measured->rounds_overlap = true; }), "the rounds overlap"},
+      {changed([](TableRow& r) { r.measured->rounds = 0; }), "'rounds' is 0; give an integer from 1"},
+      {changed([](TableRow& r) { r.measured.reset(); }), "the row has no 'measured'"},
+      {changed([](TableRow& r) { r.op.clear(); }), "'op' is \"\"; give a string"},
+      {changed([](TableRow& r) { r.multiprocessors = 0; }), "'multiprocessors' is 0"},
+      {changed([](TableRow& r) {
+         r.when["m"] = Range{2, 1};
+       }),
+       "\"m\" is [2,1]; a range is two integers"},
+      {changed([](TableRow& r) { r.variant = std::string(70'000, 'x'); }), "bytes; a row has at most 65536"},
+  };
+  TuningTable table = parse_good(k_row);
+  for (const auto& [bad, says] : cases) {
+    CHECK_THROWS_WITH_AS(table.add(bad), doctest::Contains(says), InvalidRequest);
+    CHECK(table.text() == parse_good(k_row).text());
+  }
 }
 
 TEST_CASE("a file is written whole and read back") {

@@ -51,6 +51,13 @@ inline Options host_options(const std::string& cache_directory) {
   return options;
 }
 
+// For what is never compiled.
+inline Options options_without_cache() {
+  Options options = host_options("");
+  options.cache.enabled = false;
+  return options;
+}
+
 inline Options cuda_options(const std::string& cache_directory) {
   Options options = host_options(cache_directory);
   options.executor = Executor::cuda;

@@ -33,6 +33,7 @@ TEST_CASE("help and version succeed, a wrong command line does not") {
   const Tool tool = plain_tool();
   CHECK(has(tool({"--help"}).out, "explain"));
   CHECK(has(tool({"warm", "--help"}).out, "--dry-run"));
+  CHECK(has(tool({"warm", "--help"}).out, "exit status 1 if anything is"));
   CHECK(tool({"--version"}).status == 0);
   for (const std::vector<std::string>& args :
        std::vector<std::vector<std::string>>{{},
@@ -167,6 +168,25 @@ TEST_CASE("a dry run lists every candidate of every architecture once") {
   std::set<std::string> distinct;
   for (const Json& kernel : json["kernels"]) distinct.insert(kernel.dump());
   CHECK(distinct.size() == json["kernels"].size());
+}
+
+TEST_CASE("a dry run fails while something is missing, and succeeds once it is cached") {
+  const TempDir cache;
+  const Tool tool(cache / "c");
+  const std::vector<std::string> warm{"warm", "skinny_gemm", "--set", "m=1",    "--set",
+                                      "n=4",  "--set",       "k=16",  "--arch", "host"};
+  const ToolResult before = tool(with(warm, {"--dry-run"}));
+  CHECK(before.status == 1);
+  CHECK(has(before.out, "1 kernels: 0 already cached, 0 compiled, 1 missing, 0 failed"));
+  CHECK(before.err.empty());
+  CHECK(tool(with(warm, {"--dry-run", "--json"})).status == 1);
+  REQUIRE(tool(warm).status == 0);
+  const ToolResult after = tool(with(warm, {"--dry-run"}));
+  CHECK(after.status == 0);
+  CHECK(has(after.out, "1 kernels: 1 already cached, 0 compiled, 0 missing, 0 failed"));
+  CHECK(tool(with(warm, {"--set", "out=f32", "--dry-run"})).status == 1);
+  const ToolResult none = Tool("/dev/null/cache")(with(warm, {"--dry-run"}));
+  CHECK(none.status == 1);
 }
 
 TEST_CASE("without NVRTC a warm lists what failed") {

@@ -113,7 +113,9 @@ TEST_CASE("a declined request writes nothing") {
   const RunCase run(request(33, 2, 8));
   const ToolResult result = Tool(k_shared_cache)(run.args({}));
   CHECK(result.status == 2);
-  CHECK(result.err == "jitsmith: declined: skinny_gemm serves m up to 32, and m is 33\n");
+  CHECK(result.err ==
+        "jitsmith: declined: skinny_gemm serves m up to 32, and m is 33; split the rows or keep your own "
+        "kernel\n");
   CHECK(!run.wrote());
 }
 
