@@ -62,6 +62,7 @@ class IncludeScan {
   // Reading.
 
   void skip_splices() {
+    if (at_ >= text_.size() || (text_[at_] != '\\' && text_[at_] != '\r')) return;  // nearly always
     while (text_.substr(at_).starts_with("\\\n") || text_.substr(at_).starts_with("\\\r\n"))
       at_ += text_[at_ + 1] == '\n' ? 2 : 3;
     if (text_.substr(at_).starts_with("\r\n")) ++at_;
@@ -87,13 +88,18 @@ class IncludeScan {
     return true;
   }
 
-  bool hash() { return take("#") || take("%:") || take("\?\?="); }
+  bool hash() {
+    const char c = peek();
+    return (c == '#' && take("#")) || (c == '%' && take("%:")) || (c == '\?' && take("\?\?="));
+  }
 
   // Blanks and comments, not the ends of lines outside comments.
   void skip_space() {
     while (true) {
       if (is_blank(peek())) {
         next();
+      } else if (peek() != '/') {
+        return;
       } else if (take("//")) {
         while (peek() != '\n' && peek() != k_end) next();
       } else if (take("/*")) {
@@ -196,6 +202,7 @@ class IncludeScan {
   // What some compilers take for a line end, the end of the text or a splice, and others do not.
   void check_bytes() {
     for (std::size_t i = 0; i < text_.size(); ++i) {
+      if (const char c = text_[i]; c != '\0' && c != '\?' && c != '\r' && c != '\\') continue;
       const std::string_view rest = text_.substr(i);
       if (rest[0] == '\0') refuse(i, "a NUL byte", "may end the text");
       if (rest.starts_with("\?\?/")) refuse(i, "\?\?/", "may be a backslash");

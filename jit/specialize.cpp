@@ -13,8 +13,7 @@
 
 namespace jitsmith {
 
-SpecializedSource specialize(const KernelTemplate& kernel, const Params& params, const TemplateFiles& files) {
-  check_virtual_path(kernel.path);
+std::vector<SourceFile> include_closure(const KernelTemplate& kernel, const TemplateFiles& files) {
   const auto header_text = [&](const std::string& path, const std::string& from) -> std::string {
     for (const SourceFile& header : kernel.headers)
       if (header.path == path) return header.text;
@@ -38,9 +37,16 @@ SpecializedSource specialize(const KernelTemplate& kernel, const Params& params,
       }
   }
 
+  std::vector<SourceFile> headers;
+  for (auto& [path, text] : closure) headers.push_back({path, std::move(text)});
+  return headers;
+}
+
+SpecializedSource specialize(const KernelTemplate& kernel, const Params& params,
+                             std::vector<SourceFile> headers) {
+  check_virtual_path(kernel.path);
   SpecializedSource source{
-      .main = {kernel.path, kernel.source}, .headers = {}, .instantiation = kernel.function};
-  for (auto& [path, text] : closure) source.headers.push_back({path, std::move(text)});
+      .main = {kernel.path, kernel.source}, .headers = std::move(headers), .instantiation = kernel.function};
   if (!kernel.schema.params().empty())
     source.instantiation += "<" + kernel.schema.template_arguments(params) + ">";
   return source;

@@ -18,6 +18,9 @@ class TemplateFiles {
   // Throws InvalidRequest when the override folder holds the file but it can't be read.
   std::optional<std::string> text(std::string_view path) const;
 
+  // Whether texts may change while the program runs.
+  bool overridden() const { return !override_folder_.empty(); }
+
  private:
   std::string override_folder_;
 };

@@ -30,9 +30,17 @@ Compiler& Binaries::compiler_for(const Target& target) {
   return target.executor == Executor::host ? static_cast<Compiler&>(host_compiler_) : nvrtc_;
 }
 
+std::vector<SourceFile> Binaries::headers_of(const KernelTemplate& kernel) {
+  if (!kernel.headers.empty() || files_.overridden()) return include_closure(kernel, files_);
+  const std::scoped_lock lock(closures_mutex_);
+  const auto place = closures_.find(kernel.source);
+  if (place != closures_.end()) return place->second;
+  return closures_.emplace(kernel.source, include_closure(kernel, files_)).first->second;
+}
+
 KernelSource Binaries::specialize(const KernelTemplate& kernel, const Params& params, const Target& target) {
   Compiler& compiler = compiler_for(target);
-  SpecializedSource source = jitsmith::specialize(kernel, params, files_);
+  SpecializedSource source = jitsmith::specialize(kernel, params, headers_of(kernel));
   Key key = make_key(kernel, params, source, target, compiler.identity(), compiler.options(target.arch));
   return {std::move(source), target, std::move(key)};
 }
@@ -63,7 +71,7 @@ Binary Binaries::compile(const KernelSource& kernel) {
 }
 
 Binary Binaries::compile_anew(const KernelTemplate& kernel, const Params& params, const Target& target) {
-  return compiler_for(target).compile(jitsmith::specialize(kernel, params, files_), target.arch);
+  return compiler_for(target).compile(jitsmith::specialize(kernel, params, headers_of(kernel)), target.arch);
 }
 
 }  // namespace jitsmith

@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <jitsmith/cache/cache.hpp>
 #include <jitsmith/jit/host_compiler.hpp>
@@ -50,12 +53,19 @@ class Binaries {
 
  private:
   Compiler& compiler_for(const Target& target);
+  std::vector<SourceFile> headers_of(const KernelTemplate& kernel);
 
   EventSink events_;
   Cache cache_;
   TemplateFiles files_;
   NvrtcCompiler nvrtc_;
   HostCompiler host_compiler_;
+
+  // Include closures of templates without headers of their own, by source text: to read the includes takes
+  // longer than all the rest of a start from a warm cache.
+  std::mutex closures_mutex_;
+  std::map<std::string, std::vector<SourceFile>, std::less<>> closures_;
+
   std::atomic<std::uint64_t> found_{0}, compiled_{0};
 };
 

@@ -37,7 +37,9 @@ struct Inputs {
   std::string toolchain = "nvrtc build-id=12 builtins=34";
   std::vector<std::string> options{"--gpu-architecture=sm_90a", "--fmad=false"};
 
-  SpecializedSource source() const { return specialize(kernel, params, TemplateFiles()); }
+  SpecializedSource source() const {
+    return specialize(kernel, params, include_closure(kernel, TemplateFiles()));
+  }
   Key key() const { return key(source()); }
   Key key(const SpecializedSource& from) const {
     return make_key(kernel, params, from, target, toolchain, options);
@@ -204,7 +206,10 @@ TEST_CASE("Template folders with equal text give equal keys, whatever their name
   for (const char* name : {"one", "a folder of another name"}) {
     const std::filesystem::path folder = folders.path() / name;
     std::filesystem::create_directories(folder);
-    keys.insert(inputs.key(specialize(inputs.kernel, inputs.params, TemplateFiles(folder.string()))).text);
+    keys.insert(inputs
+                    .key(specialize(inputs.kernel, inputs.params,
+                                    include_closure(inputs.kernel, TemplateFiles(folder.string()))))
+                    .text);
   }
   keys.insert(inputs.key().text);
   CHECK(keys.size() == 1);

@@ -31,7 +31,7 @@ KernelTemplate kernel_with(std::string source, std::vector<SourceFile> headers =
 }
 
 SpecializedSource specialized(const KernelTemplate& kernel, const TemplateFiles& files = TemplateFiles()) {
-  return specialize(kernel, {}, files);
+  return specialize(kernel, {}, include_closure(kernel, files));
 }
 
 std::vector<std::string> header_paths(const KernelTemplate& kernel) {
@@ -52,7 +52,8 @@ TEST_CASE("The instantiation spells the parameters in schema order") {
   kernel.schema.integer("threads", {}, "").boolean("vector", "").type("out", {ElementType::bf16}, "");
   const Params params = kernel.schema.complete(
       Params{{"out", ElementType::bf16}, {"vector", false}, {"threads", std::int64_t{160}}}, "k");
-  CHECK(specialize(kernel, params, TemplateFiles()).instantiation == "mine::k<160, false, jitsmith::bf16>");
+  CHECK(specialize(kernel, params, include_closure(kernel, TemplateFiles())).instantiation ==
+        "mine::k<160, false, jitsmith::bf16>");
 }
 
 TEST_CASE("The main file is the template's text under its own path") {
