@@ -142,12 +142,11 @@ LaunchShape simt_shape(const Params& request, const Params& params) {
 // part.
 //   memory   W once for each row tile, at the rate of the device, or at that which the loads in flight allow
 //   issue    the warp instructions of one multiprocessor: 8 multiply-adds an output and chunk, the unpacking
-//   of both operands,
-//            the sums over the block
+//            of both operands, the sums over the block
 //   latency  a thread's batches of loads, one after the other
 // Blocks beyond one resident wave wait for a place; a last wave that is not full costs a part of a full one.
 // The constants are fitted to 22 shapes at M 1, 2 and 4 on an H200 (bench/results): over these the choice is
-// within 2.1 % of the best candidate in the mean and 11.3 % at worst.
+// within 1.7 % of the best candidate in the mean and 9.2 % at worst.
 double simt_cost_us(const Params& request, const Params& params, const DeviceFacts& device) {
   constexpr double k_launch_us = 1.76, k_load_us = 0.48, k_last_wave = 0.13;
   constexpr double k_prologue = 40, k_reduction_step = 6, k_issue_rate = 0.82, k_memory_rate = 0.95;
