@@ -136,13 +136,14 @@ std::optional<Choice> from_table(const Op& op, const Params& request, const Devi
 
 Choice choose(const Op& op, const Params& request, const DeviceFacts& device, const SelectionInputs& inputs,
               const std::vector<Candidate>& candidates, std::vector<std::string>& notes) {
-  if (inputs.forced) {
+  const bool generic_forced = inputs.forced && inputs.forced->generic();
+  if (inputs.forced && !generic_forced) {
     const Variant& variant = variant_of(op, inputs.forced->variant);
     const Params forced = parse_params(op, variant, inputs.forced->params);
     return {&variant, forced_params(op, variant, forced, request, device, candidates),
             SelectionSource::forced, "forced by the caller"};
   }
-  if (!inputs.generic_only) {
+  if (!generic_forced) {
     if (auto row = from_table(op, request, device, inputs.user_table, SelectionSource::user_table, notes))
       return *std::move(row);
     if (auto row =
@@ -163,7 +164,7 @@ Choice choose(const Op& op, const Params& request, const DeviceFacts& device, co
         fmt::format("{} {} can't run here: its generic variant {}:{} does not fit, because {}", op.name,
                     to_string(request), generic.name, to_string(params), reason));
   return {&generic, std::move(params), SelectionSource::generic,
-          inputs.generic_only ? "the generic variant was asked for" : "no candidate fits the request"};
+          generic_forced ? "forced by the caller" : "no candidate fits the request"};
 }
 
 }  // namespace
@@ -176,7 +177,7 @@ ForcedChoice ForcedChoice::parse(std::string_view text) {
   ForcedChoice forced;
   const std::size_t colon = text.find(':');
   forced.variant = text.substr(0, colon);
-  if (forced.variant.empty()) fail();
+  if (forced.variant.empty() || (forced.generic() && colon != std::string_view::npos)) fail();
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
   if (colon != std::string_view::npos && rest.empty()) fail();
   while (!rest.empty()) {

@@ -37,10 +37,13 @@ struct Selection {
   std::vector<Candidate> candidates;  // everything looked at, the best first
 };
 
-// A variant's name, and any of its parameters: "simt", "simt:threads=128,tile_n=4".
+// A variant's name, and any of its parameters: "simt", "simt:threads=128,tile_n=4". "generic" is the op's
+// generic variant with its parameters.
 struct ForcedChoice {
   std::string variant;
   std::vector<std::pair<std::string, std::string>> params;  // name, value text
+
+  bool generic() const { return variant == "generic"; }
 
   // Throws InvalidRequest for a text of another form.
   static ForcedChoice parse(std::string_view text);
@@ -52,7 +55,6 @@ struct SelectionInputs {
   const TuningTable* user_table = nullptr;
   const TuningTable* shipped_table = nullptr;
   std::optional<ForcedChoice> forced;
-  bool generic_only = false;  // skip everything but the generic variant
 };
 
 // `request` complete. Throws InvalidRequest when a forced choice does not exist or does not fit the request.

@@ -115,7 +115,7 @@ TEST_CASE("The sources decide in order") {
   all.shipped_table = nullptr;
   CHECK(choice(request(6), all) == "heuristic second:tile=1,fast=false");
   all.shipped_table = &shipped;
-  all.generic_only = true;
+  all.forced = ForcedChoice::parse("generic");
   CHECK(choice(request(6), all) == "generic second:tile=7,fast=false");
 }
 
@@ -183,8 +183,7 @@ TEST_CASE("The reason says where the choice comes from") {
   CHECK(select(op, request(6), k_device, {}).reason ==
         "the cost model expects 1.10 us, the least of 5 candidates");
   CHECK(select(op, request(6), k_device, forced("first")).reason == "forced by the caller");
-  CHECK(select(op, request(6), k_device, {.generic_only = true}).reason ==
-        "the generic variant was asked for");
+  CHECK(select(op, request(6), k_device, forced("generic")).reason == "forced by the caller");
 }
 
 TEST_CASE("Equal costs keep the stable order") {

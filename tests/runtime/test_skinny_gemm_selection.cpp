@@ -112,8 +112,9 @@ TEST_CASE("The grid covers every tile once, and never wraps") {
       const std::int64_t blocks = (m + tile_m - 1) / tile_m * ((n + tile_n - 1) / tile_n);
       CHECK(blocks <= 2147483647);
       CHECK(std::int64_t{selection.shape.grid[0]} == blocks);
-      CHECK(select(op(), complete(request), device_profile("h200"), {.generic_only = true}).shape.grid[0] >
-            0);
+      CHECK(
+          select(op(), complete(request), device_profile("h200"), {.forced = ForcedChoice::parse("generic")})
+              .shape.grid[0] > 0);
     }
   // 5 x 2^30 blocks would be a quarter of them in 32 bits.
   CHECK(contains(message_of<InvalidRequest>([] {
