@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/jit/nvrtc_identity.hpp>
 
 #include <dlfcn.h>
 
@@ -35,6 +36,10 @@ void require(void* library, const std::string& path, const char* name, Function&
 }  // namespace
 
 NvrtcLibrary::NvrtcLibrary(const std::string& path) : path_(path) {
+  // NVRTC opens its builtins by their bare name. Where the loader does not know their folder, as with the
+  // Python wheels, it finds them only when they are loaded already.
+  for (const std::string& builtins : nvrtc_builtins_beside(path))
+    ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
   // RTLD_LOCAL: a program may hold another NVRTC, of its own, at the same time.
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

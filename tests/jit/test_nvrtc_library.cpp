@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/jit/nvrtc_identity.hpp>
 
 #include <dlfcn.h>
 
@@ -50,6 +51,16 @@ TEST_SUITE("NvrtcLibrary") {
     const std::string message = message_of_load(libc.dli_fname);
     CHECK(message.find("is not a usable NVRTC: it has no function nvrtcVersion") != std::string::npos);
     CHECK(message.find(libc.dli_fname) != std::string::npos);
+  }
+
+  TEST_CASE("the builtins beside it are loaded with it, for NVRTC looks for them by name alone") {
+    const auto search = installed_nvrtc();
+    if (!search) return;
+    const std::string path = locate_nvrtc(*search);
+    const NvrtcLibrary library(path);
+    REQUIRE_FALSE(nvrtc_builtins_beside(path).empty());
+    for (const std::string& builtins : nvrtc_builtins_beside(path))
+      CHECK(::dlopen(builtins.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr);
   }
 
   TEST_CASE("a broken library is refused with the loader's reason") {
