@@ -21,43 +21,118 @@ EventSink shielded(EventSink sink) {
 
 }  // namespace
 
+std::string_view to_string(Tier tier) {
+  switch (tier) {
+    case Tier::directory:
+      return "directory";
+    case Tier::bundle:
+      return "bundle";
+    case Tier::remote:
+      return "remote";
+  }
+  return "unknown";
+}
+
 Cache::Cache(CacheOptions options)
     : file_system_(options.file_system != nullptr ? *options.file_system : real_file_system()),
       clock_(options.clock != nullptr ? *options.clock : default_clock_),
-      events_(shielded(std::move(options.events))) {
+      events_(shielded(std::move(options.events))),
+      limits_(options.limits),
+      lock_wait_(options.lock_wait) {
   Directory directory = open_directory(file_system_, options.directory);
   state_ = std::move(directory.state);
-  if (directory.entries.is_open()) {
-    store_.emplace(Store::Context{file_system_, clock_, counters_, events_}, std::move(directory.entries));
-  }
+  if (directory.entries.is_open())
+    store_.emplace(context(), std::move(directory.entries), StoreAccess::own, limits_);
   if (state_.status == DirectoryStatus::read_only) store_->close_writes(EROFS);
-  if (state_.status != DirectoryStatus::usable && events_) {
+  if (state_.status != DirectoryStatus::usable) {
     // Being turned off on purpose is nothing to warn about.
     const EventLevel level = options.directory.enabled ? EventLevel::warning : EventLevel::info;
-    events_({level, state_.status == DirectoryStatus::off ? "cache.off" : "cache.read_only", state_.reason});
+    context().tell(level, state_.status == DirectoryStatus::off ? "cache.off" : "cache.read_only",
+                   state_.reason);
+  }
+  for (const std::string& path : options.bundles) {
+    const BundleState& bundle = bundles_.emplace_back(std::make_unique<Bundle>(context(), path))->state();
+    if (!bundle.usable) context().tell(EventLevel::warning, "bundle.refused", bundle.reason);
+  }
+  remote_ = make_remote(context(), options.remote);
+  if (remote_ && !remote_->state().usable)
+    context().tell(EventLevel::warning, "remote.off", remote_->state().reason);
+}
+
+std::optional<Found> Cache::find(std::string_view key_text, const Digest& digest) {
+  if (store_)
+    if (auto entry = store_->get(key_text, digest)) return Found{*std::move(entry), Tier::directory};
+  for (const auto& bundle : bundles_)
+    if (auto entry = bundle->get(key_text, digest)) return Found{*std::move(entry), Tier::bundle};
+  if (remote_)
+    if (auto entry = remote_->get(key_text, digest)) return Found{*std::move(entry), Tier::remote};
+  return std::nullopt;
+}
+
+std::optional<Found> Cache::get(std::string_view key_text, const Digest& digest) noexcept {
+  try {
+    std::optional<Found> found = find(key_text, digest);
+    if (events_) tell_outcome(digest, found);  // the text costs more than a hit is worth when nobody listens
+    if (!found) {
+      counters_.add(&CacheStats::misses);
+      return std::nullopt;
+    }
+    counters_.add(found->tier == Tier::directory ? &CacheStats::hits
+                  : found->tier == Tier::bundle  ? &CacheStats::bundle_hits
+                                                 : &CacheStats::remote_hits);
+    const bool copy_up = found->tier != Tier::directory && store_;
+    if (copy_up && store_->put(found->entry, digest) == PutResult::stored)
+      counters_.add(&CacheStats::copied_up);
+    return found;
+  } catch (...) {
+    counters_.add(&CacheStats::out_of_memory);
+    counters_.add(&CacheStats::misses);
+    return std::nullopt;
   }
 }
 
-std::optional<Entry> Cache::get(std::string_view key_text, const Digest& digest) noexcept {
-  std::optional<Entry> found;
-  try {
-    if (store_) found = store_->get(key_text, digest);
-  } catch (...) {
-    counters_.add(&CacheStats::out_of_memory);
+void Cache::tell_outcome(const Digest& digest, const std::optional<Found>& found) {
+  // A repair comes before a miss of the directory. The counter says that there was one, in this thread or
+  // another; each is told once.
+  if (!found || found->tier != Tier::directory) {
+    const std::uint64_t repaired = counters_.snapshot().repaired;
+    std::uint64_t told = told_repairs_;
+    while (told < repaired && !told_repairs_.compare_exchange_weak(told, repaired)) {
+    }
+    if (repaired > told)
+      context().tell(EventLevel::info, "cache.repaired",
+                     fmt::format("{} damaged {} removed from {}", repaired - told,
+                                 repaired - told == 1 ? "entry was" : "entries were", state_.path));
   }
-  counters_.add(found ? &CacheStats::hits : &CacheStats::misses);
-  return found;
+  if (found)
+    context().tell(EventLevel::debug, "cache.hit",
+                   fmt::format("entry {} is in the {}", digest.hex(), to_string(found->tier)));
+  else
+    context().tell(EventLevel::debug, "cache.miss", fmt::format("entry {} is in no tier", digest.hex()));
 }
 
 PutResult Cache::put(const Entry& entry, const Digest& digest) noexcept {
   try {
-    if (store_) return store_->put(entry, digest);
-    counters_.add(&CacheStats::skipped);
-    return PutResult::off;
+    PutResult result = PutResult::off;
+    if (store_)
+      result = store_->put(entry, digest);
+    else
+      counters_.add(&CacheStats::skipped);
+    if (remote_) remote_->put(entry, digest);
+    return result;
   } catch (...) {
     counters_.add(&CacheStats::out_of_memory);
     return PutResult::failed;
   }
+}
+
+BuildLock Cache::lock_build(const Digest& digest, std::string_view what) noexcept {
+  try {
+    if (store_) return store_->lock_build(digest, what, lock_wait_);
+  } catch (...) {
+    counters_.add(&CacheStats::out_of_memory);
+  }
+  return {};
 }
 
 bool Cache::remove(const Digest& digest) noexcept {
@@ -78,13 +153,47 @@ DirectoryState Cache::state() const {
                       closed->for_good ? "it is only read from now on" : "nothing is stored for a minute")};
 }
 
-void Cache::list(const std::function<void(const ListedEntry&)>& visit) const {
+std::vector<BundleState> Cache::bundle_states() const {
+  std::vector<BundleState> states;
+  for (const auto& bundle : bundles_) states.push_back(bundle->state());
+  return states;
+}
+
+RemoteState Cache::remote_state() const {
+  return remote_ ? remote_->state() : RemoteState{};
+}
+
+bool Cache::ping_remote() noexcept {
+  try {
+    return remote_ && remote_->ping();
+  } catch (...) {
+    return false;
+  }
+}
+
+void Cache::list(const EntryVisitor& visit) const {
   if (store_) store_->list(visit);
+}
+
+void Cache::list_bundles(const EntryVisitor& visit) const {
+  for (const auto& bundle : bundles_) bundle->list(visit);
+}
+
+void Cache::list_bundle(std::size_t index, const EntryVisitor& visit) const {
+  if (index < bundles_.size()) bundles_[index]->list(visit);
 }
 
 ClearResult Cache::clear() noexcept {
   try {
     return store_ ? store_->clear() : ClearResult{};
+  } catch (...) {
+    return {};
+  }
+}
+
+TrimResult Cache::trim(const CacheLimits& limits, TrimMode mode) noexcept {
+  try {
+    return store_ ? store_->trim(limits, mode) : TrimResult{};
   } catch (...) {
     return {};
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <thread>
 
 namespace jitsmith {
 
@@ -11,6 +12,7 @@ class Clock {
   virtual ~Clock() = default;
   virtual std::chrono::system_clock::time_point wall() const { return std::chrono::system_clock::now(); }
   virtual std::chrono::steady_clock::time_point steady() const { return std::chrono::steady_clock::now(); }
+  virtual void sleep(std::chrono::nanoseconds duration) const { std::this_thread::sleep_for(duration); }
 };
 
 }  // namespace jitsmith

@@ -1,91 +1,18 @@
 #include <jitsmith/cache/entry.hpp>
 
+#include <jitsmith/cache/bytes.hpp>
 #include <jitsmith/cache/digest.hpp>
 
-#include <algorithm>
 #include <array>
-#include <type_traits>
 
 namespace jitsmith {
 namespace {
 
-constexpr std::array<std::uint8_t, 8> k_magic = {0x89, 'J', 'S', 'E', '\r', '\n', 0x1a, '\n'};
+constexpr FileMagic k_magic = {0x89, 'J', 'S', 'E', '\r', '\n', 0x1a, '\n'};
 constexpr std::uint16_t k_version = 1;
 constexpr std::uint8_t k_codec_stored = 0;
 constexpr std::size_t k_checksum_offset = 44;
-constexpr std::size_t k_checksum_bytes = 16;
 constexpr std::array<std::uint8_t, 4> k_elf_magic = {0x7f, 'E', 'L', 'F'};
-
-class Writer {
- public:
-  explicit Writer(std::size_t size) { bytes_.reserve(size); }
-
-  template <class Integer>
-  void put(Integer value) {
-    for (std::size_t i = 0; i < sizeof value; ++i) {
-      bytes_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i)));
-    }
-  }
-  void put(const Digest& digest) {
-    put(digest.high);
-    put(digest.low);
-  }
-  void put_bytes(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-  void put_text(std::string_view text) {
-    put(static_cast<std::uint32_t>(text.size()));
-    put_bytes(std::as_bytes(std::span(text)));
-  }
-  std::vector<std::byte> take() && { return std::move(bytes_); }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-// Reads what the caller has checked to be there, except for texts, which say whether they fit.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
-
-  template <class Integer>
-  Integer integer() {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < sizeof(Integer); ++i)
-      value |= std::to_integer<std::uint64_t>(rest_[i]) << (8 * i);
-    rest_ = rest_.subspan(sizeof(Integer));
-    return static_cast<Integer>(value);
-  }
-  Digest digest() {
-    const auto high = integer<std::uint64_t>();
-    return {high, integer<std::uint64_t>()};
-  }
-  std::optional<std::string> text() {
-    if (rest_.size() < sizeof(std::uint32_t)) return std::nullopt;
-    const std::size_t size = integer<std::uint32_t>();
-    if (rest_.size() < size) return std::nullopt;
-    std::string result(reinterpret_cast<const char*>(rest_.data()), size);
-    rest_ = rest_.subspan(size);
-    return result;
-  }
-  bool at_end() const { return rest_.empty(); }
-
- private:
-  std::span<const std::byte> rest_;
-};
-
-Digest checksum_of(std::span<const std::byte> file) {
-  static constexpr std::array<std::byte, k_checksum_bytes> k_zeros{};
-  return digest_of_parts(
-      {file.first(k_checksum_offset), k_zeros, file.subspan(k_checksum_offset + k_checksum_bytes)});
-}
-
-template <std::size_t N>
-bool starts_with(std::span<const std::byte> bytes, const std::array<std::uint8_t, N>& magic) {
-  return bytes.size() >= N &&
-         std::equal(magic.begin(), magic.end(), bytes.begin(),
-                    [](std::uint8_t a, std::byte b) { return a == std::to_integer<std::uint8_t>(b); });
-}
 
 std::uint64_t meta_bytes(const Entry& entry) {
   return 2 * sizeof(std::uint32_t) + entry.key_text.size() + entry.facts.size();
@@ -111,8 +38,8 @@ std::optional<std::string_view> unfit_to_store(const Entry& entry) {
 std::vector<std::byte> encode(const Entry& entry) {
   const std::uint64_t size = encoded_bytes(entry);
   if (size > k_entry_max_bytes) return {};
-  Writer writer(size);
-  for (const std::uint8_t byte : k_magic) writer.put(byte);
+  ByteWriter writer(size);
+  writer.put(k_magic);
   writer.put(k_version);
   writer.put(static_cast<std::uint8_t>(entry.kind));
   writer.put(k_codec_stored);
@@ -125,10 +52,7 @@ std::vector<std::byte> encode(const Entry& entry) {
   writer.put_text(entry.facts);
   writer.put_bytes(entry.payload);
   auto file = std::move(writer).take();
-
-  Writer checksum(k_checksum_bytes);
-  checksum.put(checksum_of(file));
-  std::ranges::copy(std::move(checksum).take(), file.begin() + k_checksum_offset);
+  seal(file, k_checksum_offset);
   return file;
 }
 
@@ -136,7 +60,7 @@ Decoded decode(std::span<const std::byte> file) {
   // Magic and version first: they alone are promised to keep their place in later versions.
   if (file.size() < k_magic.size() + sizeof k_version) return fail(DecodeFault::too_short);
   if (!starts_with(file, k_magic)) return fail(DecodeFault::bad_magic);
-  Reader header(file.subspan(k_magic.size()));
+  ByteReader header(file.subspan(k_magic.size()));
   const auto version = header.integer<std::uint16_t>();
   if (version > k_version) return fail(DecodeFault::newer_version);
   if (version != k_version) return fail(DecodeFault::bad_version);
@@ -156,7 +80,7 @@ Decoded decode(std::span<const std::byte> file) {
   if (header_len != k_entry_header_bytes || meta_len > body || payload_len != body - meta_len) {
     return fail(DecodeFault::bad_length);
   }
-  if (checksum != checksum_of(file)) return fail(DecodeFault::bad_checksum);
+  if (checksum != checksum_around(file, k_checksum_offset)) return fail(DecodeFault::bad_checksum);
 
   // From here on the file is what some jitsmith wrote.
   if (codec != k_codec_stored) return fail(DecodeFault::unknown_codec);
@@ -164,7 +88,7 @@ Decoded decode(std::span<const std::byte> file) {
       kind != static_cast<std::uint8_t>(EntryKind::host_object)) {
     return fail(DecodeFault::unknown_kind);
   }
-  Reader meta(file.subspan(k_entry_header_bytes, meta_len));
+  ByteReader meta(file.subspan(k_entry_header_bytes, meta_len));
   auto key_text = meta.text();
   auto facts = meta.text();
   if (!key_text || !facts || !meta.at_end()) return fail(DecodeFault::bad_length);

@@ -19,6 +19,19 @@ auto uninterrupted(Call call) {
   return result;
 }
 
+// Calls `read_from(bytes done)` until `into` is full or the file ends.
+template <class Read>
+ssize_t in_full(std::span<std::byte> into, Read read_from) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = uninterrupted([&] { return read_from(done); });
+    if (got < 0) return got;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(done);
+}
+
 template <class Result>
 Result or_errno(Result result) {
   return result < 0 ? static_cast<Result>(-errno) : result;
@@ -63,6 +76,18 @@ class RealFileSystem final : public FileSystem {
     }
   }
 
+  int lock_byte(int file, std::uint64_t offset) override {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(offset);
+    lock.l_len = 1;
+    // Open file description locks: unlike the older kind they exclude threads, and no close of another
+    // descriptor of the file lets go of them.
+    const int result = or_errno(::fcntl(file, F_OFD_SETLK, &lock));
+    return result == -EACCES ? -EAGAIN : result;
+  }
+
   std::uint64_t file_size_limit() override {
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) != 0) return 0;
@@ -75,6 +100,9 @@ class RealFileSystem final : public FileSystem {
   }
   ssize_t read_once(int file, std::span<std::byte> into) override {
     return or_errno(::read(file, into.data(), into.size()));
+  }
+  ssize_t read_at_once(int file, std::span<std::byte> into, std::uint64_t offset) override {
+    return or_errno(::pread(file, into.data(), into.size(), static_cast<off_t>(offset)));
   }
   ssize_t write_once(int file, std::span<const std::byte> bytes) override {
     return or_errno(::write(file, bytes.data(), bytes.size()));
@@ -90,14 +118,12 @@ int FileSystem::open_at(int directory, const char* name, int flags, mode_t mode)
 }
 
 ssize_t FileSystem::read_full(int file, std::span<std::byte> into) {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t got = uninterrupted([&] { return read_once(file, into.subspan(done)); });
-    if (got < 0) return got;
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return static_cast<ssize_t>(done);
+  return in_full(into, [&](std::size_t done) { return read_once(file, into.subspan(done)); });
+}
+
+ssize_t FileSystem::read_full_at(int file, std::span<std::byte> into, std::uint64_t offset) {
+  return in_full(into,
+                 [&](std::size_t done) { return read_at_once(file, into.subspan(done), offset + done); });
 }
 
 int FileSystem::write_full(int file, std::span<const std::byte> bytes) {

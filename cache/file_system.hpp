@@ -26,6 +26,8 @@ class FileSystem {
   int open_at(int directory, const char* name, int flags, mode_t mode = 0);
   // Reads until `into` is full or the file ends; returns the number of bytes.
   ssize_t read_full(int file, std::span<std::byte> into);
+  // The same from `offset` on; the position of the descriptor is neither used nor moved.
+  ssize_t read_full_at(int file, std::span<std::byte> into, std::uint64_t offset);
   // Writes all of `bytes`; returns zero.
   int write_full(int file, std::span<const std::byte> bytes);
   int sync(int file);
@@ -41,12 +43,17 @@ class FileSystem {
   virtual int check_writable(int directory) = 0;  // zero when files could be made in it
   virtual int touch(int file) = 0;                // sets the modification time to now
   virtual int list(int directory, std::vector<std::string>& names) = 0;  // without . and ..
+  // Locks one byte of the file for this descriptor alone, against other threads as well as other processes,
+  // until the last copy of the descriptor is closed. Never waits: -EAGAIN while another descriptor has it.
+  // The byte need not exist.
+  virtual int lock_byte(int file, std::uint64_t offset) = 0;
   // The largest file that this process may write. Going over it raises SIGXFSZ, which kills by default.
   virtual std::uint64_t file_size_limit() = 0;
 
  private:
   virtual int open_once(int directory, const char* name, int flags, mode_t mode) = 0;
   virtual ssize_t read_once(int file, std::span<std::byte> into) = 0;
+  virtual ssize_t read_at_once(int file, std::span<std::byte> into, std::uint64_t offset) = 0;
   virtual ssize_t write_once(int file, std::span<const std::byte> bytes) = 0;
   virtual int sync_once(int file) = 0;
   virtual int close_once(int file) = 0;

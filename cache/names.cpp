@@ -11,12 +11,16 @@ constexpr std::string_view k_temporary_prefix = ".t-";
 
 }  // namespace
 
+unsigned shard_of(const Digest& digest) {
+  return static_cast<unsigned>(digest.high >> 56);
+}
+
 std::string shard_name(unsigned shard) {
   return fmt::format("{:02x}", shard);
 }
 
 std::string shard_name(const Digest& digest) {
-  return shard_name(static_cast<unsigned>(digest.high >> 56));
+  return shard_name(shard_of(digest));
 }
 
 std::string entry_name(const Digest& digest) {

@@ -1,6 +1,7 @@
-// The names that the cache uses on disk, and the only ones it will ever remove.
+// The names that the cache uses on disk. Of these it removes entries and temporary files, and nothing else.
 //
 //   CACHEDIR.TAG                         tells backup programs to pass by
+//   v1/locks                             empty: its bytes are locked, never written (build_lock.hpp)
 //   v1/<2 hex>/<32 hex>.jse              one entry; the folder is the first byte of the digest
 //   v1/<2 hex>/.t-<32 hex>               an entry that is being written, or was when its writer died
 #pragma once
@@ -13,8 +14,12 @@
 
 namespace jitsmith {
 
+inline constexpr const char* k_format_folder = "v1";
 inline constexpr unsigned k_shard_count = 256;
 
+inline constexpr const char* k_locks_name = "locks";
+
+unsigned shard_of(const Digest& digest);
 std::string shard_name(unsigned shard);
 std::string shard_name(const Digest& digest);
 std::string entry_name(const Digest& digest);

@@ -105,6 +105,24 @@ PrivateFile read_private_file(FileSystem& fs, int directory, const char* name, s
   return result;
 }
 
+PrivateFile open_private_file(FileSystem& fs, int directory, const char* name) {
+  constexpr int k_flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
+  PrivateFile result;
+  result.file = Descriptor(fs, fs.open_at(directory, name, k_flags));
+  if (result.file.error() == ENOENT) {
+    result.file = Descriptor(fs, fs.open_at(directory, name, k_flags | O_CREAT | O_EXCL, k_file_mode));
+    if (result.file.is_open()) {
+      result.error = -fs.change_mode(result.file.get(), k_file_mode);
+    } else if (result.file.error() == EEXIST) {  // made by another process since
+      result.file = Descriptor(fs, fs.open_at(directory, name, k_flags));
+    }
+  }
+  if (result.error == 0) result.error = result.file.error();
+  if (result.error == 0) result.error = -fs.stat(result.file.get(), result.stat);
+  if (result.error == 0) result.vetting = vet(result.stat, S_IFREG);
+  return result;
+}
+
 int publish_private_file(FileSystem& fs, int directory, const char* name, std::span<const std::byte> bytes) {
   if (bytes.size() > fs.file_size_limit()) return EFBIG;  // ask first: the write would raise SIGXFSZ
   const std::optional<std::string> temporary = random_temporary_name();

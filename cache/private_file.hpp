@@ -53,8 +53,12 @@ struct PrivateFile {
 PrivateFile read_private_file(FileSystem& file_system, int directory, const char* name,
                               std::size_t max_bytes);
 
+// Opens a file for reading and writing, made empty if it is missing: for its locks, so nothing is read.
+PrivateFile open_private_file(FileSystem& file_system, int directory, const char* name);
+
 // Makes `bytes` appear under `name` at once and whole: temporary file, sync, rename. Whatever was under that
 // name is replaced. Zero, or the errno of the first call that failed; then the temporary file is gone again.
+// The directory is not synced: after a power cut the name may be missing, which is a miss as any other.
 int publish_private_file(FileSystem& file_system, int directory, const char* name,
                          std::span<const std::byte> bytes);
 

@@ -27,7 +27,10 @@ void append(std::string& text, std::string_view name, const ErrorCounts& counts)
 std::string to_string(const CacheStats& stats) {
   std::string text;
   append(text, "hits", stats.hits);
+  append(text, "bundle_hits", stats.bundle_hits);
+  append(text, "remote_hits", stats.remote_hits);
   append(text, "misses", stats.misses);
+  append(text, "copied_up", stats.copied_up);
   append(text, "corrupt", stats.corrupt);
   append(text, "mismatched", stats.mismatched);
   append(text, "newer", stats.newer);
@@ -40,23 +43,35 @@ std::string to_string(const CacheStats& stats) {
   append(text, "rejected", stats.rejected);
   append(text, "skipped", stats.skipped);
   append(text, "write_failed", stats.write_failed);
+  append(text, "bundle_corrupt", stats.bundle_corrupt);
+  append(text, "bundle_mismatched", stats.bundle_mismatched);
+  append(text, "remote_corrupt", stats.remote_corrupt);
+  append(text, "remote_failed", stats.remote_failed);
+  append(text, "remote_written", stats.remote_written);
+  append(text, "remote_skipped", stats.remote_skipped);
+  append(text, "lock_waits", stats.lock_waits);
+  append(text, "lock_timeouts", stats.lock_timeouts);
+  append(text, "lock_failed", stats.lock_failed);
+  append(text, "compiled_unlocked", stats.compiled_unlocked);
+  append(text, "trims", stats.trims);
+  append(text, "trimmed", stats.trimmed);
+  append(text, "trimmed_bytes", stats.trimmed_bytes);
+  append(text, "swept", stats.swept);
+  append(text, "trim_failed", stats.trim_failed);
   append(text, "out_of_memory", stats.out_of_memory);
   return text;
 }
 
-void CacheCounters::add(std::uint64_t CacheStats::*counter) {
-  const std::scoped_lock lock(mutex_);
-  ++(stats_.*counter);
+void CacheCounters::add(std::uint64_t CacheStats::*counter, std::uint64_t amount) {
+  stats_.with([&](CacheStats& stats) { stats.*counter += amount; });
 }
 
 void CacheCounters::add(ErrorCounts CacheStats::*counters, int error) {
-  const std::scoped_lock lock(mutex_);
-  ++(stats_.*counters)[error];
+  stats_.with([&](CacheStats& stats) { ++(stats.*counters)[error]; });
 }
 
 CacheStats CacheCounters::snapshot() const {
-  const std::scoped_lock lock(mutex_);
-  return stats_;
+  return stats_.with([](const CacheStats& stats) { return stats; });
 }
 
 }  // namespace jitsmith

@@ -25,7 +25,10 @@ bool is_planted(int error) {
 
 }  // namespace
 
-Store::Store(const Context& context, Descriptor entries) : context_(context), entries_(std::move(entries)) {}
+Store::Store(const CacheContext& context, Descriptor entries, StoreAccess access, const CacheLimits& limits)
+    : context_(context), entries_(std::move(entries)), access_(access), limits_(limits), usage_(limits) {
+  if (access == StoreAccess::read_only) close_writes(EROFS);
+}
 
 std::optional<Entry> Store::get(std::string_view key_text, const Digest& digest) {
   if (is_known_bad(digest)) {
@@ -50,12 +53,11 @@ std::optional<Entry> Store::get(std::string_view key_text, const Digest& digest)
     return std::nullopt;
   }
   if (decoded.entry->key_text != key_text) {
-    context_.counters.add(&CacheStats::mismatched);
-    tell(EventLevel::info, "cache.mismatched", fmt::format("entry {} belongs to another key", digest.hex()));
+    note_mismatched(digest);
     return std::nullopt;
   }
   const auto age = std::chrono::abs(context_.clock.wall() - modification_time(read.stat));
-  if (age > k_touch_interval)
+  if (age > k_touch_interval && access_ == StoreAccess::own)
     fs.touch(read.file.get());  // fails in a read-only directory, which does no harm
   return std::move(decoded.entry);
 }
@@ -65,36 +67,62 @@ PutResult Store::put(const Entry& entry, const Digest& digest) {
     context_.counters.add(&CacheStats::skipped);
     return PutResult::off;
   }
+  if (left_alone_.with([&](const auto& left) { return left.contains(digest); })) {
+    context_.counters.add(&CacheStats::skipped);
+    return PutResult::off;
+  }
   if (const auto why = unfit_to_store(entry)) {
     context_.counters.add(&CacheStats::rejected);
-    tell(EventLevel::warning, "cache.rejected",
-         fmt::format("entry {} is not stored: {}", digest.hex(), *why));
+    context_.tell(EventLevel::warning, "cache.rejected",
+                  fmt::format("entry {} is not stored: {}", digest.hex(), *why));
     return PutResult::failed;
   }
   const auto bytes = encode(entry);
-  int error = publish(digest, bytes);
-  // The folder, or our temporary file in it, was removed under us: somebody clears the cache. Once more is
-  // enough.
-  if (error == ENOENT) error = publish(digest, bytes);
-  if (error != 0) return note_write_failure(digest, error);
+  if (const int error = publish_or_make_room(digest, bytes); error != 0)
+    return note_write_failure(digest, error);
   set_known_bad(digest, false);
   context_.counters.add(&CacheStats::written);
+  note_stored(bytes.size());
   return PutResult::stored;
 }
 
+int Store::publish_or_make_room(const Digest& digest, std::span<const std::byte> bytes) {
+  int error = publish(digest, bytes);
+  if (is_full_disk(error) && !room_is_no_help_) {
+    const TrimResult made = trim_as_only_one({}, TrimCause::full_disk, {});
+    error = publish(digest, bytes);
+    // Somebody else fills the disk: do not give up a fifth of the cache each minute in vain.
+    room_is_no_help_ = made.removed_entries > 0 && is_full_disk(error);
+  }
+  if (error == 0) room_is_no_help_ = false;
+  return error;
+}
+
 int Store::publish(const Digest& digest, std::span<const std::byte> bytes) {
-  const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::create);
-  if (shard.error != 0) return shard.error;
-  if (shard.vetting != Vetting::trusted) return ENOTDIR;  // not a folder of ours
-  return publish_private_file(context_.file_system, shard.directory.get(), entry_name(digest).c_str(), bytes);
+  const auto once = [&] {
+    const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::create);
+    if (shard.error != 0) return shard.error;
+    if (shard.vetting != Vetting::trusted) return ENOTDIR;  // not a folder of ours
+    return publish_private_file(context_.file_system, shard.directory.get(), entry_name(digest).c_str(),
+                                bytes);
+  };
+  const int error = once();
+  // The folder, or our temporary file in it, was removed under us: somebody clears the cache. Once more is
+  // enough.
+  return error == ENOENT ? once() : error;
 }
 
 bool Store::remove(const Digest& digest) {
+  if (access_ == StoreAccess::read_only) return false;
+  const int error = unlink_entry(digest);
+  return error == 0 || error == ENOENT;
+}
+
+int Store::unlink_entry(const Digest& digest) {
   const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::fail);
-  if (shard.error == ENOENT) return true;
-  if (!shard.is_usable()) return false;
-  const int result = context_.file_system.unlink_at(shard.directory.get(), entry_name(digest).c_str());
-  return result == 0 || result == -ENOENT;
+  if (shard.error != 0) return shard.error;
+  if (shard.vetting != Vetting::trusted) return ENOTDIR;  // not a folder of ours
+  return -context_.file_system.unlink_at(shard.directory.get(), entry_name(digest).c_str());
 }
 
 void Store::note_unreadable(const Digest& digest, int error, Vetting vetting) {
@@ -102,25 +130,45 @@ void Store::note_unreadable(const Digest& digest, int error, Vetting vetting) {
   if (is_planted(error)) return note_refused(digest, describe(Vetting::wrong_type));
   if (error == 0) return note_refused(digest, describe(vetting));
   context_.counters.add(&CacheStats::read_failed, error);
-  tell(EventLevel::info, "cache.read_failed",
-       fmt::format("entry {} cannot be read: {}", digest.hex(), std::strerror(error)));
+  context_.tell(EventLevel::info, "cache.read_failed",
+                fmt::format("entry {} cannot be read: {}", digest.hex(), std::strerror(error)));
 }
 
 void Store::note_refused(const Digest& digest, std::string_view why) {
   context_.counters.add(&CacheStats::refused);
-  tell(EventLevel::warning, "cache.refused",
-       fmt::format("entry {} is not trusted: it or its folder {}", digest.hex(), why));
+  context_.tell(EventLevel::warning, "cache.refused",
+                fmt::format("entry {} is not trusted: it or its folder {}", digest.hex(), why));
+}
+
+void Store::note_mismatched(const Digest& digest) {
+  const bool is_bundle = access_ == StoreAccess::read_only;
+  context_.counters.add(is_bundle ? &CacheStats::bundle_mismatched : &CacheStats::mismatched);
+  context_.tell(EventLevel::info, is_bundle ? "bundle.mismatched" : "cache.mismatched",
+                fmt::format("entry {} belongs to another key, so it is not used", digest.hex()));
 }
 
 void Store::note_undecodable(const Digest& digest, int shard, const PrivateFile& read, DecodeFault fault) {
+  const bool is_bundle = access_ == StoreAccess::read_only;
   if (!is_damage(fault)) {
-    context_.counters.add(&CacheStats::newer);
-    tell(EventLevel::info, "cache.newer", fmt::format("entry {}: {}", digest.hex(), to_string(fault)));
+    context_.counters.add(is_bundle ? &CacheStats::bundle_mismatched : &CacheStats::newer);
+    context_.tell(
+        EventLevel::info, is_bundle ? "bundle.newer" : "cache.newer",
+        fmt::format("entry {} is left for a later version of jitsmith: {}", digest.hex(), to_string(fault)));
+    if (!is_bundle) left_alone_.with([&](auto& left) { left.insert(digest); });
+    return;
+  }
+  if (is_bundle) {
+    context_.counters.add(&CacheStats::bundle_corrupt);
+    context_.tell(EventLevel::warning, "bundle.corrupt",
+                  fmt::format("entry {} of a bundle is damaged ({}) and is not used; make the bundle again",
+                              digest.hex(), to_string(fault)));
+    set_known_bad(digest, true);
     return;
   }
   context_.counters.add(&CacheStats::corrupt);
-  tell(EventLevel::warning, "cache.corrupt",
-       fmt::format("entry {} is damaged ({}) and will be made again", digest.hex(), to_string(fault)));
+  context_.tell(
+      EventLevel::warning, "cache.corrupt",
+      fmt::format("entry {} is damaged ({}) and will be made again", digest.hex(), to_string(fault)));
 
   // Another process may have replaced it since: look whether it is still the file that was read. A
   // replacement within the microseconds between these two calls is lost, which costs one compile.
@@ -145,31 +193,27 @@ PutResult Store::note_write_failure(const Digest& digest, int error) {
   const std::string_view then = !has_closed || !closed ? ""
                                 : closed->for_good     ? "; nothing more will be stored by this process"
                                                        : "; nothing will be stored for a minute";
-  tell(EventLevel::warning, "cache.write_failed",
-       fmt::format("entry {} was not stored: {}{}", digest.hex(), std::strerror(error), then));
+  context_.tell(EventLevel::warning, "cache.write_failed",
+                fmt::format("entry {} was not stored: {}{}", digest.hex(), std::strerror(error), then));
   return PutResult::failed;
 }
 
 bool Store::is_known_bad(const Digest& digest) const {
-  const std::scoped_lock lock(known_bad_mutex_);
-  return known_bad_.contains(digest);
+  return known_bad_.with([&](const auto& known) { return known.contains(digest); });
 }
 
 void Store::set_known_bad(const Digest& digest, bool bad) {
-  const std::scoped_lock lock(known_bad_mutex_);
-  if (bad) {
-    known_bad_.insert(digest);
-  } else {
-    known_bad_.erase(digest);
-  }
+  known_bad_.with([&](auto& known) {
+    if (bad) {
+      known.insert(digest);
+    } else {
+      known.erase(digest);
+    }
+  });
 }
 
 PrivateDirectory Store::open_shard(const std::string& name, IfMissing if_missing) const {
   return open_private_directory(context_.file_system, entries_.get(), name.c_str(), if_missing);
-}
-
-void Store::tell(EventLevel level, std::string_view what, std::string text) const {
-  if (context_.events) context_.events(Event{level, what, std::move(text)});
 }
 
 }  // namespace jitsmith

@@ -28,14 +28,13 @@ std::string problem_of(const PrivateFile& read, const Decoded& decoded, const Di
 
 }  // namespace
 
-void Store::list(const std::function<void(const ListedEntry&)>& visit) const {
+void Store::list(const EntryVisitor& visit) const {
   FileSystem& fs = context_.file_system;
   for (unsigned index = 0; index < k_shard_count; ++index) {
-    const std::string folder = shard_name(index);
-    const PrivateDirectory shard = open_shard(folder, IfMissing::fail);
+    const PrivateDirectory shard = open_shard(shard_name(index), IfMissing::fail);
     for (const std::string& name : sorted_names(fs, shard)) {
       const auto digest = parse_entry_name(name);
-      if (!digest || shard_name(*digest) != folder) continue;
+      if (!digest || shard_of(*digest) != index) continue;
       const PrivateFile read = read_private_file(fs, shard.directory.get(), name.c_str(), k_entry_max_bytes);
       if (read.error == ENOENT) continue;  // removed since the folder was read
       Decoded decoded = read.is_usable() ? decode(read.bytes) : Decoded{};
@@ -54,27 +53,39 @@ void Store::list(const std::function<void(const ListedEntry&)>& visit) const {
   }
 }
 
-ClearResult Store::clear() {
+ErrorCounts Store::walk(const std::function<void(const OwnFile&)>& visit) const {
   FileSystem& fs = context_.file_system;
-  ClearResult cleared;
+  ErrorCounts errors;
+  std::vector<std::string> names;
   for (unsigned index = 0; index < k_shard_count; ++index) {
-    const std::string folder = shard_name(index);
-    const PrivateDirectory shard = open_shard(folder, IfMissing::fail);
-    for (const std::string& name : sorted_names(fs, shard)) {
-      const auto digest = parse_entry_name(name);
-      const bool is_ours = digest ? shard_name(*digest) == folder : is_temporary_name(name);
-      if (!is_ours) continue;
-      struct ::stat stat {};
-      int result = fs.stat_at(shard.directory.get(), name.c_str(), stat);
-      if (result == 0) result = fs.unlink_at(shard.directory.get(), name.c_str());
-      if (result == 0) {
-        ++cleared.files;
-        cleared.bytes += static_cast<std::uint64_t>(stat.st_size);
-      } else if (result != -ENOENT) {
-        ++cleared.failed;
-      }
+    const PrivateDirectory shard = open_shard(shard_name(index), IfMissing::fail);
+    if (shard.error != 0 && shard.error != ENOENT) ++errors[shard.error];
+    if (!shard.is_usable()) continue;
+    names.clear();
+    if (const int result = fs.list(shard.directory.get(), names); result < 0) ++errors[-result];
+    for (const std::string& name : names) {
+      OwnFile file{shard.directory.get(), name.c_str(), parse_entry_name(name)};
+      if (file.digest ? shard_of(*file.digest) != index : !is_temporary_name(name)) continue;
+      file.error = -fs.stat_at(file.shard, file.name, file.stat);
+      if (file.error != ENOENT) visit(file);  // otherwise removed since the folder was read
     }
   }
+  return errors;
+}
+
+ClearResult Store::clear() {
+  ClearResult cleared;
+  if (access_ == StoreAccess::read_only) return cleared;
+  walk([&](const OwnFile& file) {
+    const int error = file.error != 0 ? file.error : -context_.file_system.unlink_at(file.shard, file.name);
+    if (error == 0) {
+      ++cleared.files;
+      cleared.bytes += static_cast<std::uint64_t>(file.stat.st_size);
+    } else if (error != ENOENT) {
+      ++cleared.failed;
+    }
+  });
+  usage_.forget();
   return cleared;
 }
 

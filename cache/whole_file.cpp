@@ -13,8 +13,7 @@
 namespace jitsmith {
 namespace {
 
-int write_and_close(FileSystem& fs, Descriptor file,
-                    std::initializer_list<std::span<const std::byte>> parts) {
+int write_and_close(FileSystem& fs, Descriptor file, std::span<const std::span<const std::byte>> parts) {
   std::uint64_t size_bytes = 0;
   for (const std::span<const std::byte> part : parts) size_bytes += part.size();
   if (size_bytes > fs.file_size_limit()) return EFBIG;  // the write would raise SIGXFSZ
@@ -46,11 +45,11 @@ std::string read_whole(FileSystem& fs, const std::string& file, std::size_t max_
   return {};
 }
 
-int replace_whole(FileSystem& fs, const std::string& file,
-                  std::initializer_list<std::span<const std::byte>> parts) {
+int replace_whole(FileSystem& fs, const std::string& file, std::span<const std::span<const std::byte>> parts,
+                  mode_t mode) {
   const std::string temporary =
       std::filesystem::path(file).replace_filename(random_temporary_name().value_or(".t"));
-  Descriptor opened(fs, fs.open_at(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666));
+  Descriptor opened(fs, fs.open_at(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode));
   if (!opened.is_open()) return opened.error();
   int error = write_and_close(fs, std::move(opened), parts);
   if (error == 0) error = -fs.rename_at(AT_FDCWD, temporary.c_str(), file.c_str());

@@ -17,9 +17,15 @@ std::string message_of_errno(int error);
 // Why the file can't be read, or "". Only regular files of at most `max_bytes` can; opening never waits.
 std::string read_whole(FileSystem& fs, const std::string& file, std::size_t max_bytes, std::string& text);
 
-// Writes the parts, one after another, to a temporary file beside `file`, syncs it and renames it. Returns
-// zero or an errno; then `file` is as it was and the temporary file is gone.
-int replace_whole(FileSystem& fs, const std::string& file,
-                  std::initializer_list<std::span<const std::byte>> parts);
+// Writes the parts, one after another, to a temporary file beside `file`, syncs it and renames it. A new file
+// gets `mode` less the umask. Returns zero or an errno; then `file` is as it was and the temporary file is
+// gone.
+int replace_whole(FileSystem& fs, const std::string& file, std::span<const std::span<const std::byte>> parts,
+                  mode_t mode = 0666);
+
+inline int replace_whole(FileSystem& fs, const std::string& file,
+                         std::initializer_list<std::span<const std::byte>> parts) {
+  return replace_whole(fs, file, std::span(parts.begin(), parts.size()));
+}
 
 }  // namespace jitsmith

@@ -4,23 +4,27 @@
 
 namespace jitsmith {
 
+bool is_full_disk(int error) {
+  return error == ENOSPC || error == EDQUOT;
+}
+
 std::optional<WriteGate::Closed> WriteGate::closed(TimePoint now) const {
-  const std::scoped_lock lock(mutex_);
-  if (!cause_.for_good && now >= reopens_at_) return std::nullopt;
-  return cause_;
+  return state_.with([&](const State& state) -> std::optional<Closed> {
+    if (!state.cause.for_good && now >= state.reopens_at) return std::nullopt;
+    return state.cause;
+  });
 }
 
 bool WriteGate::note_failure(int error, TimePoint now) {
   const bool for_good = error == EROFS || error == EACCES || error == EPERM;
-  const bool for_a_while = error == ENOSPC || error == EDQUOT;
-  if (!for_good && !for_a_while) return false;
+  if (!for_good && !is_full_disk(error)) return false;
 
-  const std::scoped_lock lock(mutex_);
-  if (cause_.for_good) return false;
-  const bool was_open = now >= reopens_at_;
-  cause_ = {error, for_good};
-  reopens_at_ = now + k_full_disk_pause;
-  return was_open || for_good;
+  return state_.with([&](State& state) {
+    if (state.cause.for_good) return false;
+    const bool was_open = now >= state.reopens_at;
+    state = {{error, for_good}, now + k_full_disk_pause};
+    return was_open || for_good;
+  });
 }
 
 }  // namespace jitsmith

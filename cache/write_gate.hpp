@@ -2,14 +2,18 @@
 //
 // A full disk often has room again in a minute; a read-only or forbidden one will not change while the
 // process runs. Any other failure (no descriptors, input/output errors, a stale handle) says nothing about
-// the next write.
+// the next write. Thread safe, and usable in a forked child.
 #pragma once
 
+#include <jitsmith/cache/fork_mutex.hpp>
+
 #include <chrono>
-#include <mutex>
 #include <optional>
 
 namespace jitsmith {
+
+// ENOSPC or EDQUOT.
+bool is_full_disk(int error);
 
 class WriteGate {
  public:
@@ -29,9 +33,12 @@ class WriteGate {
   bool note_failure(int error, TimePoint now);
 
  private:
-  mutable std::mutex mutex_;
-  Closed cause_;
-  TimePoint reopens_at_{};  // the past: open from the start
+  struct State {
+    Closed cause;
+    TimePoint reopens_at{};  // the past: open from the start
+  };
+
+  mutable ForkGuarded<State> state_;
 };
 
 }  // namespace jitsmith

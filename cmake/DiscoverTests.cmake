@@ -18,7 +18,7 @@ function(jitsmith_discover_tests target default_label)
     POST_BUILD
     BYPRODUCTS "${list_file}"
     COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=$<TARGET_FILE:${target}>" "-DOUTPUT=${list_file}"
-            "-DTESTS_DIR=${PROJECT_SOURCE_DIR}/tests" "-DDEFAULT_LABEL=${default_label}" "-DFILE_LABELS=${ARGN}"
+            "-DTESTS_DIR=${PROJECT_SOURCE_DIR}/tests" "-DBUILD_DIR=${CMAKE_BINARY_DIR}" "-DDEFAULT_LABEL=${default_label}" "-DFILE_LABELS=${ARGN}"
             -P "${PROJECT_SOURCE_DIR}/cmake/DiscoverTests.cmake"
     VERBATIM)
   set(include_file "${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake")
@@ -60,6 +60,8 @@ foreach(case IN LISTS cases)
   read_attribute("${case}" testsuite suite)
   read_attribute("${case}" filename file)
 
+  # A compiler cache may have made it relative to where the build runs.
+  get_filename_component(file "${file}" ABSOLUTE BASE_DIR "${BUILD_DIR}")
   file(RELATIVE_PATH file "${TESTS_DIR}" "${file}")
   string(REGEX REPLACE "test_([^/]*)\\.cpp$" "\\1" stem "${file}")
 

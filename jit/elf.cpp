@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -108,16 +109,33 @@ std::optional<ElfView::Section> ElfView::section(std::string_view name) const {
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> ElfView::symbol_index(std::string_view name) const {
-  const auto symbols = section(".symtab");
-  const auto names = section(".strtab");
+namespace {
+
+// The index and the symbol of that name in the table `table`, whose names are in `strings`.
+std::optional<std::pair<std::uint32_t, Elf64_Sym>> find_symbol(const ElfView& elf, std::string_view table,
+                                                               std::string_view strings,
+                                                               std::string_view name) {
+  const auto symbols = elf.section(table);
+  const auto names = elf.section(strings);
   if (!symbols || !names) return std::nullopt;
   const std::size_t count = symbols->bytes.size() / sizeof(Elf64_Sym);
   for (std::uint32_t index = 0; index < count; ++index) {
     const auto symbol = read_at<Elf64_Sym>(symbols->bytes, index * sizeof(Elf64_Sym));
-    if (symbol && string_at(names->bytes, symbol->st_name) == name) return index;
+    if (symbol && string_at(names->bytes, symbol->st_name) == name) return std::pair(index, *symbol);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> ElfView::symbol_index(std::string_view name) const {
+  const auto found = find_symbol(*this, ".symtab", ".strtab", name);
+  return found ? std::optional(found->first) : std::nullopt;
+}
+
+bool ElfView::exports(std::string_view name) const {
+  const auto found = find_symbol(*this, ".dynsym", ".dynstr", name);
+  return found && found->second.st_shndx != SHN_UNDEF;
 }
 
 bool is_elf_file(const std::string& path) {

@@ -39,6 +39,9 @@ class ElfView {
   // The index of a symbol in .symtab.
   std::optional<std::uint32_t> symbol_index(std::string_view name) const;
 
+  // Whether the dynamic loader would find a definition of that name.
+  bool exports(std::string_view name) const;
+
  private:
   explicit ElfView(std::span<const std::byte> bytes) : bytes_(bytes) {}
 

@@ -89,6 +89,18 @@ bool may_pass(const ChildResult& result) {
          });
 }
 
+// Checked before the code is handed out, for it is stored before it is ever loaded: a wrong one would be
+// served again and again.
+void check_exports_kernel(const std::vector<std::byte>& code) {
+  const auto elf = ElfView::parse(code);
+  if (!elf || !elf->exports(k_symbol))
+    throw CompileError(
+        fmt::format("the host compiler's output does not export {}; is it an ELF64 shared object, made of "
+                    "the source that it was given?",
+                    k_symbol),
+        {});
+}
+
 std::vector<std::uint32_t> param_bytes(const std::vector<std::byte>& code) {
   const auto elf = ElfView::parse(code);
   const auto section = elf ? elf->section(k_params_section) : std::nullopt;
@@ -210,6 +222,7 @@ Binary HostCompiler::compile(const SpecializedSource& source, const std::string&
   Binary binary;
   const auto* bytes = reinterpret_cast<const std::byte*>(code.data());
   binary.code.assign(bytes, bytes + code.size());
+  check_exports_kernel(binary.code);
   binary.facts.lowered_name = k_symbol;
   binary.facts.param_bytes = param_bytes(binary.code);
   binary.log = std::move(result.output);

@@ -5,10 +5,10 @@
 // and a plain kernel in a sanitised program would hide what the sanitizers are for.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include <jitsmith/cache/fork_mutex.hpp>
 #include <jitsmith/jit/compiler.hpp>
 
 namespace jitsmith {
@@ -35,7 +35,7 @@ class HostCompiler : public Compiler {
 
  private:
   HostCompilerOptions options_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::string identity_;  // empty until first asked for
 };
 

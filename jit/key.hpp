@@ -13,6 +13,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <jitsmith/cache/digest.hpp>
 #include <jitsmith/jit/compiler.hpp>
@@ -32,5 +33,9 @@ struct Key {
 // `params` complete; `toolchain` is Compiler::identity(), `options` Compiler::options(target.arch). Pure.
 Key make_key(const KernelTemplate& kernel, const Params& params, const SpecializedSource& source,
              const Target& target, const std::string& toolchain, const std::vector<std::string>& options);
+
+// The key of the same kernel compiled by another toolchain. An empty one stands for a compiler that is not
+// known. Pure.
+Key with_toolchain(const Key& key, std::string_view toolchain);
 
 }  // namespace jitsmith

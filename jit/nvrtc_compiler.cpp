@@ -186,7 +186,9 @@ class Compilation {
 }  // namespace
 
 NvrtcCompiler::NvrtcCompiler(NvrtcSearch search, NvrtcOptions options)
-    : search_(std::move(search)), options_(std::move(options)), slots_(concurrent_compiles()) {}
+    : search_(std::move(search)),
+      options_(std::move(options)),
+      slots_(std::make_unique<std::counting_semaphore<>>(concurrent_compiles())) {}
 
 NvrtcCompiler::~NvrtcCompiler() = default;
 
@@ -226,6 +228,12 @@ const NvrtcLibrary& NvrtcCompiler::loaded() {
   return *library_;
 }
 
+std::counting_semaphore<>& NvrtcCompiler::slots() {
+  const std::lock_guard lock(mutex_);
+  if (process_.is_new_process()) slots_ = std::make_unique<std::counting_semaphore<>>(concurrent_compiles());
+  return *slots_;
+}
+
 std::string NvrtcCompiler::version() {
   return loaded().version();
 }
@@ -235,7 +243,7 @@ std::vector<std::string> NvrtcCompiler::supported_archs() {
 }
 
 Binary NvrtcCompiler::compile(const SpecializedSource& source, const std::string& arch) {
-  const SlotGuard slot(slots_);
+  const SlotGuard slot(slots());
   Binary binary;
   run_with_large_stack([&] {
     const NvrtcLibrary& library = loaded();

@@ -6,12 +6,12 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <string>
 #include <vector>
 
+#include <jitsmith/cache/fork_mutex.hpp>
 #include <jitsmith/jit/compiler.hpp>
 #include <jitsmith/jit/nvrtc_search.hpp>
 
@@ -44,17 +44,21 @@ class NvrtcCompiler : public Compiler {
 
  private:
   const NvrtcLibrary& loaded();
+  std::counting_semaphore<>& slots();
 
   const NvrtcSearch search_;
   const NvrtcOptions options_;
 
   // What was found once stays; a failure does not, for the library may be installed meanwhile.
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::optional<std::string> path_;
   std::optional<std::string> identity_;
   std::unique_ptr<const NvrtcLibrary> library_;
 
-  std::counting_semaphore<> slots_;
+  // A child of fork gets slots of its own: those that threads of its parent had taken are never given back
+  // there.
+  ForkCheck process_;
+  std::unique_ptr<std::counting_semaphore<>> slots_;
 };
 
 }  // namespace jitsmith

@@ -5,16 +5,19 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <jitsmith/cache/cache.hpp>
+#include <jitsmith/cache/fork_mutex.hpp>
 #include <jitsmith/jit/host_compiler.hpp>
 #include <jitsmith/jit/key.hpp>
 #include <jitsmith/jit/nvrtc_compiler.hpp>
 #include <jitsmith/jit/template_files.hpp>
+#include <jitsmith/runtime/binary_source.hpp>
+#include <jitsmith/runtime/census.hpp>
 #include <jitsmith/runtime/options.hpp>
 
 namespace jitsmith {
@@ -22,21 +25,43 @@ namespace jitsmith {
 // All that decides the bytes of a binary.
 struct KernelSource {
   SpecializedSource source;
+  Params params;
   Target target;
   Key key;
+  std::string why_no_toolchain;  // one sentence, when there is no compiler: `key` has an empty toolchain then
 
   std::string describe() const;  // "skinny_gemm/simt.cu jitsmith::skinny_gemm_simt<...> for sm_90a"
 };
+
+struct SourcedBinary {
+  Binary binary;
+  BinarySource source = BinarySource::none;
+  Digest key;  // not that of the KernelSource when another toolchain made it
+};
+
+// Whether a kernel may be specialised where its compiler is missing: its code can only come from the cache.
+enum class NoCompiler { is_an_error, is_allowed };
+
+BinarySource source_of(Tier tier);
 
 class Binaries {
  public:
   explicit Binaries(const Options& options);
 
-  // `params` complete.
+  // `params` complete. A missing compiler throws CompileError, except under the policy cached_only.
   KernelSource specialize(const KernelTemplate& kernel, const Params& params, const Target& target);
+  KernelSource specialize(const KernelTemplate& kernel, const Params& params, const Target& target,
+                          NoCompiler no_compiler);
 
-  // From the cache; nullopt for a miss.
-  std::optional<Binary> find(const KernelSource& kernel);
+  // From the cache; nullopt for a miss. Under the policy cached_only the toolchain need not be the one that
+  // is here, if one is here at all: then those that made what the directory and the bundles hold are tried.
+  std::optional<SourcedBinary> find(const KernelSource& kernel);
+
+  // What the cache holds, as of the first call: taking it reads every entry.
+  std::shared_ptr<const Census> census();
+
+  // From the cache, or compiled and published. Of many processes that miss one kernel, one compiles.
+  SourcedBinary find_or_compile(const KernelSource& kernel);
 
   // Compiles and publishes.
   Binary compile(const KernelSource& kernel);
@@ -54,6 +79,8 @@ class Binaries {
  private:
   Compiler& compiler_for(const Target& target);
   std::vector<SourceFile> headers_of(const KernelTemplate& kernel);
+  std::optional<SourcedBinary> find(const Key& key, const Target& target);
+  std::optional<SourcedBinary> find_of_another_toolchain(const KernelSource& kernel);
 
   EventSink events_;
   Cache cache_;
@@ -63,8 +90,11 @@ class Binaries {
 
   // Include closures of templates without headers of their own, by source text: to read the includes takes
   // longer than all the rest of a start from a warm cache.
-  std::mutex closures_mutex_;
-  std::map<std::string, std::vector<SourceFile>, std::less<>> closures_;
+  ForkGuarded<std::map<std::string, std::vector<SourceFile>, std::less<>>> closures_;
+
+  const bool any_toolchain_;
+  ForkMutex census_mutex_;
+  std::shared_ptr<const Census> census_;  // null until asked for
 
   std::atomic<std::uint64_t> found_{0}, compiled_{0};
 };

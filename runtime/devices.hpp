@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include <jitsmith/cache/fork_mutex.hpp>
 #include <jitsmith/runtime/device.hpp>
 #include <jitsmith/runtime/options.hpp>
 
@@ -35,7 +35,7 @@ class Devices {
   std::atomic<const Driver*> ready_driver_{nullptr};
   std::array<std::atomic<Device*>, k_max_devices> ready_{};
   std::vector<std::unique_ptr<Device>> devices_;  // guarded by making_
-  std::mutex making_;
+  ForkMutex making_;
 };
 
 }  // namespace jitsmith

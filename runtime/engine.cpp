@@ -1,15 +1,18 @@
 #include <jitsmith/runtime/engine.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <shared_mutex>
+#include <mutex>
 
 #include <fmt/format.h>
 
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/binaries.hpp>
 #include <jitsmith/runtime/builtin_ops.hpp>
+#include <jitsmith/runtime/census.hpp>
 #include <jitsmith/runtime/devices.hpp>
+#include <jitsmith/runtime/recorder.hpp>
 #include <jitsmith/runtime/single_flight.hpp>
 
 namespace jitsmith {
@@ -20,7 +23,17 @@ struct Loaded {
   std::shared_ptr<const LoadedKernel> kernel;
   KernelFacts facts;
   BinarySource source;
+  Digest key;  // of the entry
 };
+
+// "skinny_gemm/simt.cu jitsmith::skinny_gemm_simt<...> for sm_90a with threads=128, tile_n=4 is not cached":
+// the beginning of a NotCached message.
+std::string not_cached(const KernelSource& kernel) {
+  std::string params;
+  for (const auto& [name, value] : kernel.params.items())
+    params += fmt::format("{}{}={}", params.empty() ? " with " : ", ", name, to_string(value));
+  return fmt::format("{}{} is not cached", kernel.describe(), params);
+}
 
 // How to have in the cache what a refused plan lacks: the end of a NotCached message.
 std::string warm_hint(const PlanState& plan, const Target& target) {
@@ -36,7 +49,10 @@ std::string warm_hint(const PlanState& plan, const Target& target) {
 
 struct Engine::State {
   explicit State(Options engine_options)
-      : options(std::move(engine_options)), binaries(options), devices(options) {
+      : options(std::move(engine_options)),
+        binaries(options),
+        devices(options),
+        recorder(real_file_system(), options.record, options.events) {
     std::vector<std::string> problems;
     if (!options.tuning_table.empty()) user_table = TuningTable::read(options.tuning_table, problems);
     shipped_table = builtin_tuning_table(problems);
@@ -49,7 +65,7 @@ struct Engine::State {
   }
 
   std::shared_ptr<const Op> find_op(std::string_view name) const {
-    const std::shared_lock lock(ops_mutex);
+    const std::scoped_lock lock(ops_mutex);
     if (const auto place = ops.find(name); place != ops.end()) return place->second;
     std::string names;
     for (const auto& item : ops) names += (names.empty() ? "" : ", ") + item.first;
@@ -57,7 +73,7 @@ struct Engine::State {
   }
 
   std::shared_ptr<const OriginalKernel> find_original(std::string_view op) const {
-    const std::shared_lock lock(ops_mutex);
+    const std::scoped_lock lock(ops_mutex);
     const auto place = originals.find(op);
     return place == originals.end() ? nullptr : place->second;
   }
@@ -69,22 +85,57 @@ struct Engine::State {
     return inputs;
   }
 
+  // Before anything can be refused: what a production policy forbids is what has to be warmed next time.
+  void record(const Op& op, const Selection& selection, const Params& request, const Target& target) {
+    recorder.record(op.name, target.arch, selection.variant->name, selection.params, &request);
+  }
+
+  // The same for a variant by itself. One that belongs to no op has no name to be recorded under.
+  void record(const Variant& variant, const Params& complete, const Target& target) {
+    const std::scoped_lock lock(ops_mutex);
+    for (const auto& [name, op] : ops)
+      for (const Variant& own : op->variants)
+        if (&own == &variant) recorder.record(name, target.arch, variant.name, complete, nullptr);
+  }
+
+  BinarySource warm(const Variant& variant, const Params& complete, const Target& target) {
+    const KernelSource kernel = binaries.specialize(variant.kernel, complete, target);
+    const bool may_compile = no_compile_scopes == 0 && options.policy == Policy::compile;
+    if (may_compile)
+      return warming.get(kernel.key.text, [&] { return binaries.find_or_compile(kernel).source; });
+    if (const auto cached = binaries.find(kernel)) return cached->source;
+    if (no_compile_scopes > 0)
+      throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
+                                  kernel.describe()));
+    throw NotCached(fmt::format("{} and the policy is cached_only; {}; allow compiling to warm it",
+                                not_cached(kernel), holdings_for(kernel)));
+  }
+
   // cache -> compile -> load. A verified entry that the driver refuses is dropped and compiled once afresh.
   Loaded build(Device& device, const KernelSource& kernel, const PlanState& plan) {
-    if (const std::optional<Binary> cached = binaries.find(kernel)) try {
-        return {device.load(*cached), cached->facts, BinarySource::disk};
+    SourcedBinary sourced = obtain(kernel, plan);
+    if (sourced.source != BinarySource::compiled) try {
+        return {device.load(sourced.binary), sourced.binary.facts, sourced.source, sourced.key};
       } catch (const std::runtime_error& refusal) {
         if (options.policy == Policy::cached_only) throw;
         tell(EventLevel::warning, "cache.refused_by_driver",
              fmt::format("the cached code of {} was refused and is compiled again: {}", kernel.describe(),
                          refusal.what()));
         binaries.cache().remove(kernel.key.digest);
+        sourced = {binaries.compile(kernel), BinarySource::compiled, kernel.key.digest};
       }
-    if (options.policy == Policy::cached_only)
-      throw NotCached(fmt::format("{} is not cached and the policy is cached_only; {}", kernel.describe(),
-                                  warm_hint(plan, kernel.target)));
-    const Binary fresh = binaries.compile(kernel);
-    return {device.load(fresh), fresh.facts, BinarySource::compiled};
+    return {device.load(sourced.binary), sourced.binary.facts, sourced.source, sourced.key};
+  }
+
+  SourcedBinary obtain(const KernelSource& kernel, const PlanState& plan) {
+    if (options.policy == Policy::compile) return binaries.find_or_compile(kernel);
+    if (auto cached = binaries.find(kernel)) return *std::move(cached);
+    throw NotCached(fmt::format("{} and the policy is cached_only; {}; {}", not_cached(kernel),
+                                holdings_for(kernel), warm_hint(plan, kernel.target)));
+  }
+
+  std::string holdings_for(const KernelSource& kernel) {
+    return describe_holdings(*binaries.census(), binaries.cache(), key_fields(kernel.key.text));
   }
 
   void refuse_while_forbidden(Device& device, Stream stream, const KernelSource& kernel,
@@ -101,18 +152,21 @@ struct Engine::State {
   const Options options;
   Binaries binaries;
   Devices devices;
+  Recorder recorder;
   TuningTable user_table, shipped_table;
   std::map<std::string, ForcedChoice, std::less<>> forced;
 
-  mutable std::shared_mutex ops_mutex;
+  mutable ForkMutex ops_mutex;
   std::map<std::string, std::shared_ptr<const Op>, std::less<>> ops;
   std::map<std::string, std::shared_ptr<const OriginalKernel>, std::less<>> originals;
 
   // By key text and not by digest, which is only an address.
   SingleFlight<std::string, Loaded> loaded;
+  // What is warmed is not kept: the cache may lose it again.
+  SingleFlight<std::string, BinarySource, KeepValues::no> warming;
 
   // Plans of untyped requests, by device, request and forced choice.
-  std::shared_mutex untyped_mutex;
+  ForkMutex untyped_mutex;
   std::map<std::string, Plan> untyped;
 
   std::atomic<int> no_compile_scopes{0};
@@ -148,10 +202,10 @@ Plan Engine::plan_on(Device& device, const Request& request, Stream stream,
 
   plan->selection = select(*op, plan->request, device.facts(), state_->selection_inputs(op->name, forced));
   if (plan->selection.verdict.kind != Verdict::serve) return Plan(std::move(plan));
+  state_->record(*op, plan->selection, plan->request, device.facts().target);
 
   const KernelSource kernel = state_->binaries.specialize(plan->selection.variant->kernel,
                                                           plan->selection.params, device.facts().target);
-  plan->key = kernel.key.digest;
 
   std::optional<Loaded> loaded = state_->loaded.find(kernel.key.text);
   plan->source = BinarySource::memory;
@@ -166,6 +220,7 @@ Plan Engine::plan_on(Device& device, const Request& request, Stream stream,
   device.prepare(*loaded->kernel, shared_bytes);
   plan->kernel = loaded->kernel;
   plan->facts = loaded->facts;
+  plan->key = loaded->key;
   ++state_->plans;
   return Plan(std::move(plan));
 }
@@ -177,11 +232,11 @@ Plan Engine::plan(const Request& request, Stream stream, const std::optional<For
                                       to_string(op->request.complete(request.params, op->name)),
                                       forced ? to_string(*forced) : std::string());
   {
-    const std::shared_lock lock(state_->untyped_mutex);
+    const std::scoped_lock lock(state_->untyped_mutex);
     if (const auto place = state_->untyped.find(key); place != state_->untyped.end()) return place->second;
   }
   Plan plan = plan_on(device, request, stream, forced);
-  const std::unique_lock lock(state_->untyped_mutex);
+  const std::scoped_lock lock(state_->untyped_mutex);
   return state_->untyped.emplace(key, std::move(plan)).first->second;
 }
 
@@ -200,7 +255,7 @@ void Engine::add(Op op) {
     if (!variant.shape)
       throw InvalidRequest(
           fmt::format("variant '{}' of op '{}' has no launch shape; give it one", variant.name, op.name));
-  const std::unique_lock lock(state_->ops_mutex);
+  const std::scoped_lock lock(state_->ops_mutex);
   if (state_->ops.contains(op.name))
     throw InvalidRequest(fmt::format("there is already an op '{}'; choose another name", op.name));
   std::string name = op.name;
@@ -209,7 +264,7 @@ void Engine::add(Op op) {
 
 void Engine::set_original_kernel(std::string_view op, OriginalKernel kernel) {
   state_->find_op(op);
-  const std::unique_lock lock(state_->ops_mutex);
+  const std::scoped_lock lock(state_->ops_mutex);
   // Ready plans hold the one that they were made with: a second one would serve some and not others.
   if (!state_->originals.emplace(op, std::make_shared<const OriginalKernel>(std::move(kernel))).second)
     throw InvalidRequest(
@@ -224,22 +279,51 @@ Selection Engine::explain(const Request& request, const DeviceFacts& device,
 }
 
 BinarySource Engine::warm(const Request& request, const DeviceFacts& device) {
-  const Selection selection = explain(request, device);
+  const std::shared_ptr<const Op> op = state_->find_op(request.op);
+  const Params complete = op->request.complete(request.params, op->name);
+  const Selection selection = explain({op->name, complete}, device);
   if (selection.verdict.kind != Verdict::serve) return BinarySource::none;
-  return warm(*selection.variant, selection.params, device.target);
+  state_->record(*op, selection, complete, device.target);
+  return state_->warm(*selection.variant, selection.params, device.target);
 }
 
 BinarySource Engine::warm(const Variant& variant, const Params& params, const Target& target) {
-  const KernelSource kernel = state_->binaries.specialize(variant.kernel, variant.complete(params), target);
-  if (state_->binaries.find(kernel)) return BinarySource::disk;
-  if (state_->no_compile_scopes > 0)
-    throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
-                                kernel.describe()));
-  if (state_->options.policy == Policy::cached_only)
-    throw NotCached(fmt::format("{} is not cached and the policy is cached_only; allow compiling to warm it",
-                                kernel.describe()));
-  state_->binaries.compile(kernel);
-  return BinarySource::compiled;
+  const Params complete = variant.complete(params);
+  state_->record(variant, complete, target);
+  return state_->warm(variant, complete, target);
+}
+
+Key Engine::key(const Variant& variant, const Params& params, const Target& target) const {
+  return state_->binaries.specialize(variant.kernel, variant.complete(params), target).key;
+}
+
+Lookup Engine::look_up(const Variant& variant, const Params& params, const Target& target) {
+  Binaries& binaries = state_->binaries;
+  const KernelSource kernel =
+      binaries.specialize(variant.kernel, variant.complete(params), target, NoCompiler::is_allowed);
+  const std::shared_ptr<const Census> census = binaries.census();
+  const KeyFields wanted = key_fields(kernel.key.text);
+  Lookup lookup{.kernel = kernel.describe(),
+                .key = kernel.key,
+                .why_no_toolchain = kernel.why_no_toolchain,
+                .holdings = describe_holdings(*census, binaries.cache(), wanted)};
+  const auto nearest = census->nearest(wanted);
+  if (nearest) {
+    lookup.nearest = source_of(nearest->tier);
+    for (const FieldDifference& difference : nearest->differences)
+      lookup.differences.push_back({std::string(difference.name), std::string(difference.wanted.value_or("")),
+                                    std::string(difference.had.value_or("")), to_string(difference)});
+    const bool same_but_toolchain = std::ranges::all_of(
+        nearest->differences, [](const auto& difference) { return difference.name == "toolchain"; });
+    const bool same = nearest->differences.empty() && kernel.why_no_toolchain.empty();
+    if (same_but_toolchain) (same ? lookup.source : lookup.other_toolchain) = lookup.nearest;
+  }
+  const bool ask_remote = lookup.source == BinarySource::none && kernel.why_no_toolchain.empty() &&
+                          binaries.cache().remote_state().usable;
+  if (ask_remote)
+    if (const auto found = binaries.cache().get(kernel.key.text, kernel.key.digest))
+      lookup.source = source_of(found->tier);
+  return lookup;
 }
 
 Binary Engine::compile(const Variant& variant, const Params& params, const Target& target) {
@@ -251,7 +335,7 @@ const Op& Engine::op(std::string_view name) const {
 }
 
 std::vector<const Op*> Engine::ops() const {
-  const std::shared_lock lock(state_->ops_mutex);
+  const std::scoped_lock lock(state_->ops_mutex);
   std::vector<const Op*> all;
   for (const auto& item : state_->ops) all.push_back(item.second.get());
   return all;

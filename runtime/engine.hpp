@@ -1,5 +1,8 @@
 // Engine: from a request to a plan. It owns the cache, the compilers, the loaded kernels and the counters;
 // there is no global state, and two engines know nothing of each other. Every member function is thread safe.
+//
+// On the host target a forked child may go on using an engine. On a GPU it can't, for no CUDA context
+// survives a fork.
 #pragma once
 
 #include <atomic>
@@ -10,7 +13,9 @@
 #include <vector>
 
 #include <jitsmith/cache/cache.hpp>
+#include <jitsmith/jit/key.hpp>
 #include <jitsmith/runtime/device.hpp>
+#include <jitsmith/runtime/lookup.hpp>
 #include <jitsmith/runtime/op.hpp>
 #include <jitsmith/runtime/options.hpp>
 #include <jitsmith/runtime/plan.hpp>
@@ -68,12 +73,22 @@ class Engine {
   Selection explain(const Request& request, const DeviceFacts& device,
                     const std::optional<ForcedChoice>& forced = {}) const;
 
-  // Makes sure that the cache holds what `request` needs on `device`; needs no GPU. Returns where it was or
-  // that it was compiled; `none` for a request that needs no kernel.
+  // Makes sure that the cache holds what `request` needs on `device`; needs no GPU. Where it may not compile
+  // it throws NotCached instead. Returns where it was or that it was compiled; `none` for a request that
+  // needs no kernel.
   BinarySource warm(const Request& request, const DeviceFacts& device);
 
   // The same for one variant with complete parameters.
   BinarySource warm(const Variant& variant, const Params& params, const Target& target);
+
+  // What the cache has for one variant, and why it is not more. Needs no GPU and no compiler, and changes
+  // nothing, but that what only the remote tier has is copied to the directory, as for a launch. The first
+  // call reads every entry of the directory and the bundles; what is stored later may not be seen.
+  Lookup look_up(const Variant& variant, const Params& params, const Target& target);
+
+  // The key under which the cache has that binary. Needs the compiler's identity and no compile: throws
+  // CompileError when there is no compiler.
+  Key key(const Variant& variant, const Params& params, const Target& target) const;
 
   // Compiles one variant, past the cache, policy and scopes: for tests and benches.
   Binary compile(const Variant& variant, const Params& params, const Target& target);

@@ -11,6 +11,7 @@
 #include <jitsmith/jit/binary.hpp>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/jit/params.hpp>
+#include <jitsmith/runtime/binary_source.hpp>
 #include <jitsmith/runtime/launch_shape.hpp>
 #include <jitsmith/runtime/loaded_kernel.hpp>
 #include <jitsmith/runtime/selection.hpp>
@@ -20,9 +21,6 @@ namespace jitsmith {
 
 // Called instead of a kernel for a declined request: `request` and `args` are the op's own types.
 using OriginalKernel = std::function<void(Stream stream, const void* request, const void* args)>;
-
-// Where a plan's binary came from.
-enum class BinarySource { none, memory, disk, compiled };
 
 struct PlanState {
   std::string op;

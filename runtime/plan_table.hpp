@@ -6,10 +6,10 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <type_traits>
 
+#include <jitsmith/cache/fork_mutex.hpp>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/jit/params.hpp>
 #include <jitsmith/runtime/plan.hpp>
@@ -88,7 +88,7 @@ class PlanTable {
   // Plans number in the hundreds; chains stay short.
   static constexpr std::size_t k_buckets = 1024;
   std::array<std::atomic<Node*>, k_buckets> buckets_{};
-  std::mutex inserting_;
+  ForkMutex inserting_;
 };
 
 }  // namespace jitsmith

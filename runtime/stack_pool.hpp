@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 #include <boost/context/protected_fixedsize_stack.hpp>
 
+#include <jitsmith/cache/fork_mutex.hpp>
 #include <jitsmith/runtime/sanitizer_fiber.hpp>
 
 namespace jitsmith {
@@ -48,7 +48,7 @@ class StackPool {
 #endif
 
   boost::context::protected_fixedsize_stack allocator_{k_stack_bytes};
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::size_t made_ = 0;
   std::vector<boost::context::stack_context> idle_;
 };

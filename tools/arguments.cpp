@@ -8,6 +8,10 @@ Arguments Arguments::sub_command(const char* name, const char* help) {
   return Arguments(*parser_->add_subcommand(name, help));
 }
 
+Arguments Arguments::hidden_sub_command(const char* name, const char* help) {
+  return Arguments(*parser_->add_subcommand(name, help)->group(""));
+}
+
 void Arguments::require_sub_command() {
   parser_->require_subcommand(1);
 }

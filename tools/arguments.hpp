@@ -16,6 +16,7 @@ class Arguments {
   explicit Arguments(CLI::App& parser) : parser_(&parser) {}
 
   Arguments sub_command(const char* name, const char* help);
+  Arguments hidden_sub_command(const char* name, const char* help);  // not in the list of --help
   void require_sub_command();
   bool given() const;  // after parsing: whether this sub-command was named
 

@@ -35,6 +35,10 @@ std::string_view describe(BinarySource source) {
       return "in memory";
     case BinarySource::disk:
       return "from the cache";
+    case BinarySource::bundle:
+      return "from a bundle";
+    case BinarySource::remote:
+      return "from the remote tier";
     case BinarySource::compiled:
       return "compiled";
   }

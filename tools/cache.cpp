@@ -1,112 +1,99 @@
-// jitsmith cache stat | list | clear: what is in the cache directory.
-#include <chrono>
+// jitsmith cache: looks at the cache, keeps it in order, ships it. One function each (cache_commands.hpp).
 #include <memory>
 
-#include <fmt/format.h>
-
 #include <jitsmith/cache/cache.hpp>
+#include <jitsmith/tools/cache_commands.hpp>
 #include <jitsmith/tools/command.hpp>
-#include <jitsmith/tools/json.hpp>
-#include <jitsmith/tools/key_fields.hpp>
 #include <jitsmith/tools/output.hpp>
+#include <jitsmith/tools/statistics.hpp>
 
 namespace jitsmith {
 namespace {
 
-int stat(const Cache& cache, bool as_json) {
-  std::uint64_t entries = 0, bytes = 0, damaged = 0;
-  cache.list([&](const ListedEntry& entry) {
-    ++entries;
-    bytes += entry.size_bytes;
-    if (!entry.problem.empty()) ++damaged;
-  });
-  const DirectoryState state = cache.state();
-  if (as_json) {
-    Json json{{"state", to_string(state.status)}, {"path", state.path}};
-    if (!state.reason.empty()) json["reason"] = state.reason;
-    json.update({{"entries", entries}, {"bytes", bytes}, {"damaged", damaged}});
-    print_json(json);
-    return k_success;
+struct CacheArgs {
+  bool json = false;
+  std::string key, import_file;
+  TrimArgs trim;
+  ExportArgs exported;
+  WhyArgs why;
+};
+
+// What only concerns the directory must not read bundles, nor talk to a server.
+CacheOptions directory_only(const Options& options) {
+  CacheOptions directory = options.cache_options();
+  directory.bundles.clear();
+  directory.remote.url.clear();
+  return directory;
+}
+
+// No directory: then these have nothing to do.
+template <class Work>
+int on_directory(const Options& options, const Work& work) {
+  Cache cache(directory_only(options));
+  const StatisticsAtEnd statistics(cache, options.events);
+  if (const DirectoryState state = cache.state(); state.status == DirectoryStatus::off) {
+    complain(state.reason);
+    return k_failure;
   }
-  print(fmt::format("state     {}{}{}\n", to_string(state.status), state.reason.empty() ? "" : ": ",
-                    state.reason));
-  if (!state.path.empty()) print(fmt::format("path      {}\n", state.path));
-  print(fmt::format("entries   {}, {}{}\n", entries, size_text(bytes),
-                    damaged == 0 ? "" : fmt::format(", {} damaged", damaged)));
-  return k_success;
+  return work(cache);
 }
 
-std::string age_text(std::chrono::system_clock::time_point then) {
-  const auto hours = std::chrono::floor<std::chrono::hours>(std::chrono::system_clock::now() - then).count();
-  if (hours < 1) return "<1 h";
-  return hours < 48 ? fmt::format("{} h", hours) : fmt::format("{} d", hours / 24);
-}
-
-Json json_of(const ListedEntry& entry) {
-  Json json{{"digest", entry.digest.hex()}, {"size_bytes", entry.size_bytes}};
-  if (!entry.problem.empty()) {
-    json["problem"] = entry.problem;
-    return json;
-  }
-  json["last_used"] =
-      std::chrono::duration_cast<std::chrono::seconds>(entry.last_used.time_since_epoch()).count();
-  json["kind"] = to_string(entry.kind);
-  KeyFields fields = key_fields(entry.key_text);
-  for (const char* name : {"target", "template", "instantiation"}) json[name] = fields[name];
-  return json;
-}
-
-int list(const Cache& cache, bool as_json) {
-  Json all = Json::array();
-  cache.list([&](const ListedEntry& entry) {
-    const Json json = json_of(entry);
-    if (as_json)
-      all.push_back(json);
-    else if (!entry.problem.empty())
-      print(fmt::format("{}  {:>10}  damaged: {}\n", entry.digest.hex(), size_text(entry.size_bytes),
-                        entry.problem));
-    else
-      print(fmt::format("{}  {:>10}  {:>5}  {}  {} {} for {}\n", entry.digest.hex(),
-                        size_text(entry.size_bytes), age_text(entry.last_used), to_string(entry.kind),
-                        json["template"].get<std::string>(), json["instantiation"].get<std::string>(),
-                        json["target"].get<std::string>()));
-  });
-  if (as_json) print_json(all);
-  return k_success;
-}
-
-int clear(Cache& cache, bool as_json) {
-  const ClearResult result = cache.clear();
-  if (as_json)
-    print_json({{"files", result.files}, {"bytes", result.bytes}, {"failed", result.failed}});
-  else
-    print(fmt::format("removed {} files, {}, from {}\n", result.files, size_text(result.bytes),
-                      cache.state().path));
-  if (result.failed == 0) return k_success;
-  complain(
-      fmt::format("{} files could not be removed; look at the rights of the cache directory", result.failed));
-  return k_failure;
+// With the bundles; the directory may be off. A lock is only tried, not waited for.
+template <class Work>
+int on_all_tiers(const Options& options, const Work& work) {
+  CacheOptions tiers = options.cache_options();
+  tiers.lock_wait = {};
+  Cache cache(std::move(tiers));
+  const StatisticsAtEnd statistics(cache, options.events);
+  return work(cache);
 }
 
 }  // namespace
 
 SubCommand cache_command(Arguments& app) {
-  Arguments arguments = app.sub_command("cache", "Look at the cache directory, or empty it");
+  Arguments arguments = app.sub_command("cache", "Look at the cache, keep it in order, ship it");
   arguments.require_sub_command();
-  const auto as_json = std::make_shared<bool>(false);
-  arguments.flag("--json", *as_json, "Print JSON");
-  const Arguments stat_arguments =
-      arguments.sub_command("stat", "Where it is, whether it is used, what it holds");
-  const Arguments list_arguments = arguments.sub_command("list", "Its entries, one a line");
+  const auto args = std::make_shared<CacheArgs>();
+  arguments.flag("--json", args->json, "Print JSON");
+  const Arguments stat =
+      arguments.sub_command("stat", "Where it is, whether it is used, what it and its tiers hold");
+  const Arguments list = arguments.sub_command("list", "The entries of the directory, one a line");
+  Arguments show = arguments.sub_command("show", "All that is known of one entry");
+  show.required("key", args->key, "KEY", "Its digest, or as much of it as no other one begins with");
+  const Arguments verify = arguments.sub_command(
+      "verify", "Check every entry of the directory and the bundles; exit status 1 if any is bad");
+  Arguments trim = arguments.sub_command("trim", "Bring the directory under its limits");
+  trim.text("--max-bytes", args->trim.max_bytes, "BYTES", "Another limit, as 512M; 0 for none");
+  trim.text("--max-entries", args->trim.max_entries, "N", "Another limit; 0 for none");
+  trim.flag("--dry-run", args->trim.dry_run, "Remove nothing, say what would go");
   arguments.sub_command("clear", "Remove every entry, without asking");
-  return {arguments, [=](const Options& options) {
-            Cache cache({.directory = options.cache, .events = options.events});
-            if (stat_arguments.given()) return stat(cache, *as_json);
-            if (const DirectoryState state = cache.state(); state.status == DirectoryStatus::off) {
-              complain(state.reason);
-              return k_failure;
-            }
-            return list_arguments.given() ? list(cache, *as_json) : clear(cache, *as_json);
+  Arguments exported = arguments.sub_command("export", "Write the entries to one file, a bundle");
+  exported.required("file", args->exported.file, "FILE.jsb", "The file; replaced as a whole");
+  exported.comma_separated("--arch", args->exported.archs, "ARCH,...", "Only of these architectures");
+  exported.text("--op", args->exported.op, "OP", "Only of this op's templates");
+  exported.text("--template", args->exported.template_path, "PATH", "Only of this template");
+  Arguments imported = arguments.sub_command("import", "Store the entries of a bundle in the directory");
+  imported.required("file", args->import_file, "FILE.jsb", "The bundle");
+  Arguments why = arguments.sub_command(
+      "why", "Whether a request's kernel is cached, and how the nearest differs; exit status 1 if it is not");
+  add_request_args(why, args->why.request, true);
+  why.text("--arch", args->why.arch, "ARCH", "The architecture, as sm_90a");
+  why.text("--device", args->why.device, "NAME", "Instead, a named device: h200, b200, a100, ...");
+
+  return {arguments, [=](Options options) {
+            const bool json = args->json;
+            if (stat.given()) return on_all_tiers(options, [&](Cache& c) { return cache_stat(c, json); });
+            if (show.given())
+              return on_all_tiers(options, [&](Cache& c) { return cache_show(c, args->key, json); });
+            if (verify.given()) return on_all_tiers(options, [&](Cache& c) { return cache_verify(c, json); });
+            if (why.given()) return cache_why(std::move(options), args->why, json);
+            return on_directory(options, [&](Cache& c) {
+              if (list.given()) return cache_list(c, json);
+              if (trim.given()) return cache_trim(c, args->trim, json);
+              if (exported.given()) return cache_export(c, options, args->exported, json);
+              if (imported.given()) return cache_import(c, options, args->import_file, json);
+              return cache_clear(c, json);
+            });
           }};
 }
 

@@ -25,6 +25,7 @@ SubCommand show_command(Arguments& app);
 SubCommand explain_command(Arguments& app);
 SubCommand run_command(Arguments& app);
 SubCommand warm_command(Arguments& app);
+SubCommand warm_worker_command(Arguments& app);
 SubCommand cache_command(Arguments& app);
 
 }  // namespace jitsmith

@@ -7,6 +7,7 @@
 #include <jitsmith/tools/array_run.hpp>
 #include <jitsmith/tools/command.hpp>
 #include <jitsmith/tools/output.hpp>
+#include <jitsmith/tools/statistics.hpp>
 #include <jitsmith/tools/target_option.hpp>
 
 namespace jitsmith {
@@ -34,7 +35,9 @@ bool run_one(Engine& engine, const Op& op) {
 }
 
 int demo(Options options, const std::string& target) {
+  const EventSink events = options.events;
   Engine engine(on_target(std::move(options), target));
+  const StatisticsAtEnd statistics(engine.cache(), events);
   const DeviceFacts& device = engine.current_device().facts();
   print(fmt::format("on {} ({})\n\n", device.name, device.target.arch));
   print(fmt::format("{:<18} {:<12} {:<15} {:>9} {:>9}  {}\n", "op", "variant", "code", "plan ms", "run ms",

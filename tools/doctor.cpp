@@ -1,6 +1,9 @@
 // jitsmith doctor: what was found on this machine, and what was not and why. One JSON value holds the
 // findings; the text is a rendering of it.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,6 +13,7 @@
 #include <jitsmith/cache/cache.hpp>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/tuning_table.hpp>
+#include <jitsmith/tools/cache_facts.hpp>
 #include <jitsmith/tools/command.hpp>
 #include <jitsmith/tools/json.hpp>
 #include <jitsmith/tools/output.hpp>
@@ -50,9 +54,25 @@ Json host_compiler(const Options& options) {
 }
 
 Json cache(const Options& options) {
-  const DirectoryState state = Cache({.directory = options.cache}).state();
-  Json json{{"state", to_string(state.status)}, {"path", state.path}};
-  if (!state.reason.empty()) json["reason"] = state.reason;
+  CacheOptions quiet = options.cache_options();
+  quiet.events = {};     // the report says it all
+  quiet.lock_wait = {};  // a lock is only tried
+  Cache cache(std::move(quiet));
+  return cache_facts(cache);
+}
+
+// What each planned kernel is written down in, when that is asked for.
+Json recording(const Options& options) {
+  if (options.record.empty()) return {{"path", ""}};
+  Json json{{"path", options.record}, {"writable", true}};
+  const std::filesystem::path file = options.record;
+  const bool exists = ::access(file.c_str(), F_OK) == 0;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (::access(exists ? file.c_str() : folder.c_str(), W_OK) != 0) {
+    json["writable"] = false;
+    json["reason"] = fmt::format("{} cannot be written ({}); set JITSMITH_RECORD to a file that can",
+                                 (exists ? file : folder).string(), std::strerror(errno));
+  }
   return json;
 }
 
@@ -61,6 +81,18 @@ Json tuning_table(const Options& options) {
   std::vector<std::string> problems;
   const TuningTable table = TuningTable::read(options.tuning_table, problems);
   return {{"path", options.tuning_table}, {"rows", table.rows().size()}, {"problems", problems}};
+}
+
+// "redis://***@host:6379/0?***": user and password stand before the last '@' of a URL, some in its query.
+std::string without_credentials(std::string_view url) {
+  const std::size_t query = url.find('?');
+  std::string text(url.substr(0, query));
+  if (const std::size_t at = text.rfind('@'); at != std::string::npos) {
+    const std::size_t scheme = text.find("://");
+    const std::size_t begin = scheme < at ? scheme + 3 : 0;
+    text.replace(begin, at - begin, "***");
+  }
+  return query == std::string_view::npos ? text : text + "?***";
 }
 
 // Everything that begins with JITSMITH_, so that a misspelt name is seen as well, and what steers the
@@ -74,8 +106,12 @@ Json environment() {
     const std::string_view text = *item;
     const auto begins = [text](std::string_view prefix) { return text.starts_with(prefix); };
     const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos && (begins("JITSMITH_") || std::ranges::any_of(others, begins)))
-      json[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    if (equals == std::string_view::npos || !(begins("JITSMITH_") || std::ranges::any_of(others, begins)))
+      continue;
+    // A URL under a misspelt name holds a password too.
+    const std::string_view value = text.substr(equals + 1);
+    const bool secret = begins("JITSMITH_REMOTE") || value.find("://") != std::string_view::npos;
+    json[std::string(text.substr(0, equals))] = secret ? without_credentials(value) : std::string(value);
   }
   return json;
 }
@@ -108,6 +144,13 @@ void print_text(const Json& report) {
   line("cache", cache.contains("reason")
                     ? fmt::format("{}: {}", text_of(cache, "state"), text_of(cache, "reason"))
                     : fmt::format("{}, {}", text_of(cache, "state"), text_of(cache, "path")));
+  print(text_of_tiers(cache, 15));
+  if (report["cold"]) line("cold mode", "no tier of the cache is used; unset JITSMITH_COLD to keep kernels");
+  const Json& record = report["record"];
+  if (record.contains("writable"))
+    line("recording", fmt::format("{}{}", text_of(record, "path"),
+                                  record.contains("reason") ? ": " + text_of(record, "reason") : ""));
+  line("policy", text_of(report, "policy"));
   const Json& table = report["tuning_table"];
   if (!table.contains("rows")) {
     line("tuning table", "none of your own (JITSMITH_TABLE)");
@@ -125,10 +168,15 @@ int doctor(const Options& options, bool as_json) {
                     {"nvrtc", nvrtc(options)},
                     {"host_compiler", host_compiler(options)},
                     {"cache", cache(options)},
+                    {"cold", options.cold},
+                    {"record", recording(options)},
+                    {"policy", options.policy == Policy::cached_only ? "cached_only" : "compile"},
                     {"tuning_table", tuning_table(options)},
                     {"environment", environment()}};
   as_json ? print_json(report) : print_text(report);
   if (report["nvrtc"]["found"] || report["host_compiler"]["found"]) return k_success;
+  // A production image has neither, and wants none.
+  if (options.policy == Policy::cached_only) return k_success;
   complain("nothing can be compiled: there is neither NVRTC nor a host compiler; install one of them");
   return k_failure;
 }

@@ -64,7 +64,7 @@ Json json_of(const Op& op, const Params& request, const DeviceFacts& device, con
 
 int explain(Options options, const ExplainArgs& args) {
   const DeviceFacts device = facts_for(args, options);
-  options.cache.enabled = false;
+  options.cold = true;  // nothing is compiled or loaded
   const Engine engine(std::move(options));
   const Op& op = engine.op(args.request.op);
   const Params request = op.request.complete(args.request.typed(op.request), op.name);

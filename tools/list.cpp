@@ -12,7 +12,7 @@ namespace jitsmith {
 namespace {
 
 int list(Options options, bool as_json) {
-  options.cache.enabled = false;  // nothing is compiled or loaded
+  options.cold = true;  // nothing is compiled or loaded
   const Engine engine(std::move(options));
   Json json = Json::array();
   for (const Op* op : engine.ops()) {

@@ -32,8 +32,9 @@ int run(int argc, char** argv) {
   bool verbose = false;
   arguments.flag("--verbose", verbose, "Tell on standard error what happens");
   const SubCommand commands[] = {
-      doctor_command(arguments),  demo_command(arguments), list_command(arguments), show_command(arguments),
-      explain_command(arguments), run_command(arguments),  warm_command(arguments), cache_command(arguments)};
+      doctor_command(arguments), demo_command(arguments),        list_command(arguments),
+      show_command(arguments),   explain_command(arguments),     run_command(arguments),
+      warm_command(arguments),   warm_worker_command(arguments), cache_command(arguments)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {

@@ -13,6 +13,7 @@
 #include <jitsmith/tools/npy.hpp>
 #include <jitsmith/tools/output.hpp>
 #include <jitsmith/tools/request_args.hpp>
+#include <jitsmith/tools/statistics.hpp>
 #include <jitsmith/tools/target_option.hpp>
 
 namespace jitsmith {
@@ -63,7 +64,9 @@ void write_outputs(const Arrays& outputs, const std::filesystem::path& folder) {
 }
 
 int run(Options options, const RunArgs& args) {
+  const EventSink events = options.events;
   Engine engine(on_target(std::move(options), args.target));
+  const StatisticsAtEnd statistics(engine.cache(), events);
   const Op& op = engine.op(args.request.op);
   if (!op.arrays)
     throw InvalidRequest(fmt::format("{} does not run on arrays; launch its plans from a program", op.name));

@@ -101,7 +101,7 @@ struct ShowArgs {
 };
 
 int show(Options options, const ShowArgs& args) {
-  options.cache.enabled = false;  // nothing is compiled or loaded
+  options.cold = true;  // nothing is compiled or loaded
   const Engine engine(std::move(options));
   const Json op = json_of(engine.op(args.op));
   args.json ? print_json(op) : print_text(op);

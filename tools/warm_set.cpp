@@ -59,10 +59,6 @@ std::vector<Params> served(const Op& op, const std::vector<Params>& requests, co
 
 }  // namespace
 
-std::string to_string(const Specialisation& s) {
-  return fmt::format("{} {} {}:{}", s.target.arch, s.op, s.variant->name, to_string(s.params));
-}
-
 std::vector<Params> sample_requests(const Op& op, const DeviceFacts& device) {
   if (!op.arrays) return {};
   const std::vector<Params> demos = served(op, product({op.arrays->demo}, op.request, false), device);
@@ -80,6 +76,18 @@ void WarmSet::add(const Request& request, const DeviceFacts& device,
     insert({request.op, selection.variant, selection.params, device.target});
   else
     ++without_kernel_;
+}
+
+void WarmSet::add(const KernelRecord& record) {
+  insert(specialisation_of(engine_, record));
+}
+
+void WarmSet::add(const KernelRecord& record, const DeviceFacts& device) {
+  if (device.target.arch == record.arch) return add(record);
+  if (!record.request)
+    throw InvalidRequest(fmt::format("the record names no request to choose for {} by; warm it for {} alone",
+                                     device.target.arch, record.arch));
+  add({record.op, typed(*record.request, engine_.op(record.op).request, record.op)}, device);
 }
 
 void WarmSet::add_all(const Op& op, const DeviceFacts& device) {

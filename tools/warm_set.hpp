@@ -7,18 +7,10 @@
 #include <vector>
 
 #include <jitsmith/runtime/engine.hpp>
+#include <jitsmith/runtime/recording.hpp>
+#include <jitsmith/tools/specialisation.hpp>
 
 namespace jitsmith {
-
-// One binary. `variant` points into an op of the engine.
-struct Specialisation {
-  std::string op;
-  const Variant* variant;
-  Params params;
-  Target target;
-};
-
-std::string to_string(const Specialisation& specialisation);  // "sm_90a skinny_gemm simt:threads=128,..."
 
 class WarmSet {
  public:
@@ -26,6 +18,14 @@ class WarmSet {
 
   // What `request` runs on `device`. Throws InvalidRequest.
   void add(const Request& request, const DeviceFacts& device, const std::optional<ForcedChoice>& forced = {});
+
+  // What was recorded. Throws InvalidRequest for a record that the ops here do not admit.
+  void add(const KernelRecord& record);
+
+  // What the record's request runs on `device`; on the recorded architecture that is what was recorded, for
+  // the program that recorded may have had another table or forced it. Throws InvalidRequest, also for a
+  // record without a request.
+  void add(const KernelRecord& record, const DeviceFacts& device);
 
   // Whatever a request of `op` may run on `device`: every candidate and the generic variant of its sample
   // requests.

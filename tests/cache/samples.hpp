@@ -5,15 +5,19 @@
 #include <jitsmith/cache/names.hpp>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,12 +59,14 @@ inline std::filesystem::path entry_path(const std::filesystem::path& root, const
   return root / "v1" / shard_name(digest) / entry_name(digest);
 }
 
-// Every regular file below, but CACHEDIR.TAG.
+// Every regular file below, but CACHEDIR.TAG and the file of locks.
 inline std::vector<std::filesystem::path> files_below(const std::filesystem::path& root) {
   std::vector<std::filesystem::path> files;
   if (!std::filesystem::exists(root)) return files;
   for (const auto& item : std::filesystem::recursive_directory_iterator(root)) {
-    if (item.is_regular_file() && item.path().filename() != "CACHEDIR.TAG") files.push_back(item.path());
+    const std::string name = item.path().filename().string();
+    if (item.is_regular_file() && name != "CACHEDIR.TAG" && name != k_locks_name)
+      files.push_back(item.path());
   }
   return files;
 }
@@ -89,18 +95,33 @@ inline bool become(uid_t user) {
   return ::setresgid(user, user, user) == 0 && ::setresuid(user, user, user) == 0;
 }
 
+// Stands still in steady time, and nearly so in wall time, unless it is moved; sleeping moves it. Thread
+// safe.
 class TestClock final : public Clock {
  public:
   std::chrono::system_clock::time_point wall() const override {
-    return std::chrono::system_clock::now() + shift_;
+    return std::chrono::system_clock::now() + shift_.load();
   }
-  std::chrono::steady_clock::time_point steady() const override { return start_ + shift_; }
-  void advance(std::chrono::seconds by) { shift_ += by; }
+  std::chrono::steady_clock::time_point steady() const override { return start_ + shift_.load(); }
+  void sleep(std::chrono::nanoseconds duration) const override { advance(duration); }
+  void advance(std::chrono::nanoseconds by) const { shift_ = shift_.load() + by; }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::seconds shift_{0};
+  mutable std::atomic<std::chrono::nanoseconds> shift_{std::chrono::nanoseconds(0)};
 };
+
+// Of a link, not of its target.
+inline void set_mtime(const std::filesystem::path& path, std::chrono::system_clock::time_point when) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(when.time_since_epoch()).count();
+  const std::array<timespec, 2> times{timespec{seconds, 0}, timespec{seconds, 0}};
+  if (::utimensat(AT_FDCWD, path.c_str(), times.data(), AT_SYMLINK_NOFOLLOW) != 0)
+    throw std::runtime_error("utimensat failed: " + path.string());
+}
+
+inline void set_age(const std::filesystem::path& path, std::chrono::seconds age) {
+  set_mtime(path, std::chrono::system_clock::now() - age);
+}
 
 inline DirectoryRequest at(const std::filesystem::path& path) {
   DirectoryRequest request;

@@ -21,11 +21,42 @@ namespace fs = std::filesystem;
 
 // In a directory of its own.
 struct Bench {
-  Bench() {
+  explicit Bench(const CacheLimits& limits = {}) { open(StoreAccess::own, limits); }
+
+  // Anew, as another process would; the counters and the clock go on.
+  void open(StoreAccess access = StoreAccess::own, const CacheLimits& limits = {}) {
     Directory directory = open_directory(faulty, at(root));
     REQUIRE(directory.state.status == DirectoryStatus::usable);
-    store.emplace(Store::Context{faulty, clock, counters, events}, std::move(directory.entries));
+    store.emplace(CacheContext{faulty, clock, counters, events}, std::move(directory.entries), access,
+                  limits);
     faulty.forget();
+  }
+
+  // The first put of a store scans the directory, whose calls would be in the way of a test that counts them.
+  void seed() {
+    const Entry first = sample_entry("seed");
+    REQUIRE(put(first) == PutResult::stored);
+    REQUIRE(store->remove(digest_of(first.key_text)));
+    fs::remove(entry_path(root, digest_of(first.key_text)).parent_path());
+    faulty.forget();
+  }
+
+  // Entries 0 .. count - 1, the first the oldest; each an hour younger than the one before it.
+  void fill(int count, std::size_t payload_bytes = 100) {
+    for (int i = 0; i < count; ++i) {
+      REQUIRE(put(numbered(i, payload_bytes)) == PutResult::stored);
+      set_age(numbered_path(i), std::chrono::hours(count - i));
+    }
+  }
+  static Entry numbered(int i, std::size_t payload_bytes = 100) {
+    return sample_entry("number=" + std::to_string(i), payload_bytes);
+  }
+  fs::path numbered_path(int i) const { return entry_path(root, digest_of(numbered(i).key_text)); }
+  std::vector<int> left_of(int count) const {
+    std::vector<int> left;
+    for (int i = 0; i < count; ++i)
+      if (fs::exists(numbered_path(i))) left.push_back(i);
+    return left;
   }
 
   PutResult put(const Entry& value) { return store->put(value, digest_of(value.key_text)); }

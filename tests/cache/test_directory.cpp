@@ -1,4 +1,5 @@
 #include "../support/faulty_file_system.hpp"
+#include "../support/skip.hpp"
 #include "../support/temp_dir.hpp"
 #include "samples.hpp"
 
@@ -42,7 +43,7 @@ class Umask {
 
 TEST_SUITE_BEGIN("Directory");
 
-TEST_CASE("Candidates are tried in order") {
+TEST_CASE("F35: Candidates are tried in order") {
   DirectoryRequest request;
   request.explicit_dir = "/a";
   request.environment_dir = "/b";
@@ -64,7 +65,7 @@ TEST_CASE("Candidates are tried in order") {
   CHECK(contains(none.reason, "set JITSMITH_CACHE_DIR"));
 }
 
-TEST_CASE("A directory that was asked for by name is never replaced by another") {
+TEST_CASE("F35: A directory that was asked for by name is never replaced by another") {
   DirectoryRequest request;
   request.home = "/d";
   SUBCASE("relative option") {
@@ -103,7 +104,7 @@ TEST_CASE("The environment is read as documented") {
         }) == 0);
 }
 
-TEST_CASE("Without HOME the user database is asked, by number") {
+TEST_CASE("F35: Without HOME the user database is asked, by number") {
   const auto path_without_home = [] {
     ::unsetenv("HOME");
     ::unsetenv("XDG_CACHE_HOME");
@@ -111,7 +112,7 @@ TEST_CASE("Without HOME the user database is asked, by number") {
     return choose_directory(directory_request_from_environment());
   };
   if (!is_root()) {
-    MESSAGE("skipped in part: needs root");
+    report_skip("needs root for a part");
     return;
   }
   CHECK(in_child([&] { return path_without_home().path() == "/root/.cache/jitsmith" ? 0 : 1; }) == 0);
@@ -119,9 +120,9 @@ TEST_CASE("Without HOME the user database is asked, by number") {
   CHECK(in_child([&] { return become(k_other_user) && !path_without_home().reason.empty() ? 0 : 1; }) == 0);
 }
 
-TEST_CASE("With raised privileges the environment is not believed") {
+TEST_CASE("F35: With raised privileges the environment is not believed") {
   if (!is_root()) {
-    MESSAGE("skipped: needs root");
+    report_skip("needs root");
     return;
   }
   CHECK(in_child([] {
@@ -132,7 +133,7 @@ TEST_CASE("With raised privileges the environment is not believed") {
         }) == 0);
 }
 
-TEST_CASE("Makes what is missing, private to its owner whatever the umask") {
+TEST_CASE("F34: Makes what is missing, private to its owner whatever the umask") {
   for (const mode_t mask : {0000, 0022, 0077, 0477}) {
     if (mask == 0477 && !is_root()) continue;  // not even the owner could read it
     CAPTURE(mask);
@@ -149,7 +150,7 @@ TEST_CASE("Makes what is missing, private to its owner whatever the umask") {
   }
 }
 
-TEST_CASE("A set-group-id parent does not widen the modes") {
+TEST_CASE("F34: A set-group-id parent does not widen the modes") {
   const TempDir temp;
   REQUIRE(::chmod(temp.path().c_str(), 02700) == 0);
   CHECK(open_state(at(temp / "cache")).status == DirectoryStatus::usable);
@@ -177,7 +178,7 @@ TEST_CASE("Missing parents are made, a missing home is not") {
   CHECK(mode_of(temp / "a/.cache") == 0700u);
 }
 
-TEST_CASE("A directory that others can write is refused") {
+TEST_CASE("F31: A directory that others can write is refused") {
   const TempDir temp;
   fs::create_directory(temp / "cache");
   for (const mode_t mode : {0777, 0720, 0702, 01777, 02775}) {
@@ -192,7 +193,7 @@ TEST_CASE("A directory that others can write is refused") {
   check_refused(open_state(at(temp / "cache")), "v1 can be written by other users");
 }
 
-TEST_CASE("What is no directory is refused") {
+TEST_CASE("F31: What is no directory is refused") {
   const TempDir temp;
   fs::create_directory(temp / "real");
   SUBCASE("file") {
@@ -211,7 +212,7 @@ TEST_CASE("What is no directory is refused") {
   CHECK(fs::is_empty(temp / "real"));
 }
 
-TEST_CASE("A symbolic link in the place of v1 is refused") {
+TEST_CASE("F31: A symbolic link in the place of v1 is refused") {
   const TempDir temp;
   fs::create_directories(temp / "cache");
   fs::create_directories(temp / "elsewhere");
@@ -220,23 +221,23 @@ TEST_CASE("A symbolic link in the place of v1 is refused") {
   check_refused(open_state(at(temp / "cache")), "symbolic link");
 }
 
-TEST_CASE("Links among the parents: our own are followed, a stranger's is refused") {
+TEST_CASE("F31: Links among the parents: our own are followed, a stranger's is refused") {
   const TempDir temp;
   fs::create_directory(temp / "disk");
   fs::create_directory_symlink(temp / "disk", temp / "link");
   CHECK(open_state(at(temp / "link/cache")).status == DirectoryStatus::usable);
   CHECK(fs::exists(temp / "disk/cache/v1"));
   if (!is_root()) {
-    MESSAGE("skipped in part: needs root");
+    report_skip("needs root for a part");
     return;
   }
   REQUIRE(::lchown((temp / "link").c_str(), k_other_user, k_other_user) == 0);
   check_refused(open_state(at(temp / "link/cache")), "symbolic link of another user");
 }
 
-TEST_CASE("Another user's directory is refused, root's is only read") {
+TEST_CASE("F31: Another user's directory is refused, root's is only read") {
   if (!is_root()) {
-    MESSAGE("skipped: needs root");
+    report_skip("needs root");
     return;
   }
   const TempDir temp;
@@ -264,7 +265,7 @@ TEST_CASE("Another user's directory is refused, root's is only read") {
 
 TEST_CASE("Parents need be searchable only, not readable") {
   if (!is_root()) {
-    MESSAGE("skipped: needs root");
+    report_skip("needs root");
     return;
   }
   const TempDir temp;
@@ -294,7 +295,7 @@ TEST_CASE("Any failing call leaves a reason, no descriptor and no exception [fau
   }
 }
 
-TEST_CASE("A read-only file system is only read, and said to be [fault]") {
+TEST_CASE("F14: A read-only file system is only read, and said to be [fault]") {
   const TempDir temp;
   REQUIRE(open_state(at(temp / "cache")).status == DirectoryStatus::usable);
   FaultyFileSystem faulty;

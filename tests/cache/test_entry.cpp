@@ -64,7 +64,7 @@ TEST_CASE("Equal entries have equal bytes") {
   CHECK(encode(sample_entry()) == encode(sample_entry()));
 }
 
-TEST_CASE("The golden file of version 1 stays readable and is still what we write") {
+TEST_CASE("F7: The golden file of version 1 stays readable and is still what we write") {
   const std::filesystem::path path =
       std::filesystem::path(JITSMITH_TEST_SOURCE_DIR) / "tests/golden/entry.v1.bin";
   const auto golden = read_bytes(path);
@@ -78,7 +78,7 @@ TEST_CASE("The golden file of version 1 stays readable and is still what we writ
   CHECK(encode(expected) == golden);
 }
 
-TEST_CASE("Truncated at any length it is damaged") {
+TEST_CASE("F1: Truncated at any length it is damaged") {
   const auto file = encode(sample_entry());
   for (std::size_t length = 0; length < file.size(); ++length) {
     const auto decoded = decode(std::span(file).first(length));
@@ -87,7 +87,7 @@ TEST_CASE("Truncated at any length it is damaged") {
   }
 }
 
-TEST_CASE("With any bit flipped it does not decode") {
+TEST_CASE("F2: With any bit flipped it does not decode") {
   const auto file = encode(sample_entry());
   for (std::size_t at = 0; at < file.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -98,7 +98,7 @@ TEST_CASE("With any bit flipped it does not decode") {
   }
 }
 
-TEST_CASE("What a power cut or a bad copy leaves does not decode") {
+TEST_CASE("F3: What a power cut or a bad copy leaves does not decode") {
   const auto file = encode(sample_entry());
   auto bad = file;
   SUBCASE("one byte more") {
@@ -130,7 +130,7 @@ TEST_CASE("What a power cut or a bad copy leaves does not decode") {
   CHECK(is_damage(decoded.fault));
 }
 
-TEST_CASE("Lying lengths are refused, also under a right checksum") {
+TEST_CASE("F4: Lying lengths are refused, also under a right checksum") {
   auto file = encode(sample_entry());
   const auto refused = [&] {
     reseal(file);
@@ -172,7 +172,7 @@ TEST_CASE("Lying lengths are refused, also under a right checksum") {
   refused();
 }
 
-TEST_CASE("A text that is one byte longer or shorter than it says is refused") {
+TEST_CASE("F4: A text that is one byte longer or shorter than it says is refused") {
   const Entry entry{EntryKind::cubin, "key", "facts", {}};
   const auto good = encode(entry);
   for (const std::size_t text_len_at :
@@ -187,7 +187,7 @@ TEST_CASE("A text that is one byte longer or shorter than it says is refused") {
   }
 }
 
-TEST_CASE("Versions, kinds and codecs of later times are no damage") {
+TEST_CASE("F7: Versions, kinds and codecs of later times are no damage") {
   auto file = encode(sample_entry());
   DecodeFault expected{};
   SUBCASE("version 2") {
@@ -215,7 +215,7 @@ TEST_CASE("Versions, kinds and codecs of later times are no damage") {
   CHECK_FALSE(is_damage(decoded.fault));
 }
 
-TEST_CASE("Version 0, which never was, is damage") {
+TEST_CASE("F7: Version 0, which never was, is damage") {
   auto file = encode(sample_entry());
   poke(file, k_version_at, std::uint16_t{0});
   reseal(file);

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <clocale>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <iterator>
+#include <map>
+#include <random>
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <jitsmith/jit/child_process.hpp>
 #include <jitsmith/jit/specialize.hpp>
 
 #include "support/temp_dir.hpp"
@@ -81,7 +87,7 @@ TEST_CASE("The digest is that of the text") {
   CHECK(key.text == Inputs().key().text);
 }
 
-TEST_CASE("Changing any one input changes the key") {
+TEST_CASE("F8: Each of 20 changes of one input changes the key, and all keys differ") {
   const std::vector<std::pair<const char*, std::function<void(Inputs&)>>> changes{
       {"integer parameter", [](Inputs& i) { i.params.set("threads", std::int64_t{128}); }},
       {"boolean parameter", [](Inputs& i) { i.params.set("vector", false); }},
@@ -117,6 +123,7 @@ TEST_CASE("Changing any one input changes the key") {
     change(inputs);
     CHECK(digests.insert(inputs.key().digest.hex()).second);
   }
+  CHECK(digests.size() == 21);
 }
 
 TEST_CASE("The name of a header and the instantiation count by themselves") {
@@ -129,7 +136,7 @@ TEST_CASE("The name of a header and the instantiation count by themselves") {
   CHECK(Inputs().key(source).text != before);
 }
 
-TEST_CASE("Texts that join alike stay apart") {
+TEST_CASE("F9: Texts that join alike stay apart") {
   Inputs one, two;
   one.options = {"-a", "-b"};
   two.options = {"-a-b"};
@@ -160,6 +167,60 @@ TEST_CASE("Texts that join alike stay apart") {
   CHECK(one.key().text != two.key().text);
 }
 
+// Random inputs made of the pieces of which keys are spelt, so that neighbours would run together if they
+// could.
+Inputs tangled_inputs(std::mt19937& random) {
+  const auto piece = [&random] {
+    constexpr const char* k_pieces[] = {"",  "a", "[1]=", "\n", "option.0", "]=", "toolchain[1]=a\n",
+                                        "1", "=", "a["};
+    std::string text;
+    for (auto count = random() % 3; count > 0; --count) text += k_pieces[random() % std::size(k_pieces)];
+    return text;
+  };
+  Inputs inputs;
+  inputs.params = {};
+  inputs.kernel.schema = Schema();
+  for (auto count = random() % 3; count > 0; --count) inputs.params.set("p" + std::to_string(count), piece());
+  inputs.kernel.path = piece();
+  inputs.kernel.function = piece();
+  inputs.target.arch = piece();
+  inputs.toolchain = piece();
+  inputs.options.clear();
+  for (auto count = random() % 3; count > 0; --count) inputs.options.push_back(piece());
+  return inputs;
+}
+
+// The inputs themselves, without a doubt about where one ends: texts by their length.
+std::string identity_of(const Inputs& inputs) {
+  std::string identity;
+  const auto add = [&identity](const std::string& text) {
+    identity += fmt::format("{}:{};", text.size(), text);
+  };
+  identity += fmt::format("{};", inputs.params.items().size());
+  for (const auto& [name, value] : inputs.params.items()) add(to_string(value));
+  for (const auto* text :
+       {&inputs.kernel.path, &inputs.kernel.function, &inputs.target.arch, &inputs.toolchain})
+    add(*text);
+  for (const std::string& option : inputs.options) add(option);
+  return identity;
+}
+
+TEST_CASE("F9: Keys are equal exactly when what they are made of is") {
+  std::mt19937 random(9);
+  std::map<std::string, std::string> identity_by_key;
+  std::set<std::string> identities;
+  const SpecializedSource source{{"k.cu", "x"}, {}, "k"};
+  for (int round = 0; round < 20'000; ++round) {
+    const Inputs inputs = tangled_inputs(random);
+    const std::string identity = identity_of(inputs);
+    identities.insert(identity);
+    const auto [place, fresh] = identity_by_key.emplace(inputs.key(source).text, identity);
+    if (!fresh) CHECK(place->second == identity);
+  }
+  CHECK(identity_by_key.size() == identities.size());
+  CHECK(identities.size() > 1000);
+}
+
 TEST_CASE("Values that print alike but differ in kind stay apart") {
   Inputs one, two;
   one.kernel.schema = two.kernel.schema = Schema();
@@ -176,6 +237,37 @@ TEST_CASE("A header that is not included does not matter") {
   CHECK(changed_key([](Inputs& i) {
           i.kernel.headers.push_back({"unused.h", "int u;\n"});
         }) == Inputs().key().text);
+}
+
+// Run by the next case in processes of their own.
+TEST_CASE("print the key of another process" * doctest::skip()) {
+  std::setlocale(LC_ALL, "");
+  std::printf("key %s\n", Inputs().key().digest.hex().c_str());
+}
+
+TEST_CASE("F10: A key is the same in every process, whatever its locale, environment, folder and addresses") {
+  const std::string program = std::filesystem::canonical("/proc/self/exe").string();
+  const TempDir elsewhere;
+  const auto key_in = [&](std::vector<std::string> environment, const std::string& directory,
+                          std::vector<std::string> wrapper) {
+    ChildProcess child{.environment = std::move(environment), .directory = directory};
+    child.argv = std::move(wrapper);
+    for (const char* argument : {program.c_str(), "--no-skip", "-tc=print the key of another process"})
+      child.argv.emplace_back(argument);
+    const std::string output = run_child(child).output;
+    const std::size_t begin = output.find("key ");
+    return begin == std::string::npos ? "no key in: " + output : output.substr(begin + 4, 32);
+  };
+  const std::string wanted = Inputs().key().digest.hex();
+  const std::string path = "PATH=/usr/bin:/bin";
+  CHECK(key_in({path}, "/", {}) == wanted);
+  CHECK(key_in({path}, elsewhere.path().string(), {}) == wanted);  // and other addresses
+  CHECK(key_in({path, "LC_ALL=de_DE.UTF-8", "LANG=tr_TR.UTF-8", "TZ=Asia/Tokyo"}, "/", {}) == wanted);
+  CHECK(key_in({path, "HOME=" + elsewhere.path().string(), "TMPDIR=" + elsewhere.path().string(),
+                "JITSMITH_CACHE=0", "CPATH=/nowhere", "NVRTC_APPEND_FLAGS=-lineinfo"},
+               "/", {}) == wanted);
+  if (std::filesystem::exists("/usr/bin/setarch"))
+    CHECK(key_in({path}, "/", {"/usr/bin/setarch", "-R"}) == wanted);
 }
 
 TEST_CASE("Where the process runs does not matter") {

@@ -1,15 +1,11 @@
 // One cache directory and several processes: equal entries, and a sound cache whenever one of them dies.
-#include <csignal>
-#include <functional>
 #include <random>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <doctest/doctest.h>
 
 #include <jitsmith/runtime/engine.hpp>
 
+#include "support/child.hpp"
 #include "support/engine_options.hpp"
 #include "support/kernel_cache.hpp"
 #include "support/offset_op.hpp"
@@ -20,25 +16,6 @@ namespace jitsmith {
 namespace {
 
 using namespace test;
-
-// The child ends with 0 if `work` returns true.
-pid_t start(const std::function<bool()>& work) {
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child != 0) return child;
-  int status = 2;
-  try {
-    status = work() ? 0 : 1;
-  } catch (...) {
-  }
-  _exit(status);
-}
-
-int status_of(pid_t child) {
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
-}
 
 BinarySource warm(const std::string& cache, Executor executor, std::int64_t threads = 64) {
   Engine engine(executor == Executor::host ? host_options(cache) : cuda_options(cache));

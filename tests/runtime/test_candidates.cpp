@@ -19,7 +19,7 @@ namespace {
 using namespace test;
 
 constexpr double k_budget_ms = 250;  // of processor time, for each candidate
-constexpr int k_max_tries = 3;  // on a busy machine even processor time varies; too slow is slow each time
+constexpr int k_max_tries = 6;  // on a busy machine even processor time varies; too slow is slow each time
 
 struct Choice {
   const Variant* variant;
@@ -108,7 +108,9 @@ void check_choices(Engine& engine, const std::string& arch, const std::vector<Ch
     CAPTURE(arch);
     CAPTURE(to_string(choice.params));
     const auto [binary, ms] = compile_in_time(engine, arch, choice);
+#ifndef __SANITIZE_ADDRESS__  // which is not what the budget is about
     CHECK(ms <= k_budget_ms);
+#endif
     if (times.empty() || ms > *std::ranges::max_element(times)) slowest = to_string(choice.params);
     times.push_back(ms);
     CHECK_FALSE(binary.code.empty());
@@ -141,7 +143,7 @@ void warm_up(Engine& engine, const std::vector<Choice>& choices) {
 
 TEST_SUITE_BEGIN("candidates");
 
-TEST_CASE("Candidates that show every pair of parameter values compile for sm_90a") {
+TEST_CASE("Candidates that show every pair of parameter values compile for sm_90a [serial]") {
   if (!have_nvrtc()) return;
   Engine engine(cuda_options(""));
   const std::vector<Choice> all = all_choices(engine);
@@ -149,7 +151,7 @@ TEST_CASE("Candidates that show every pair of parameter values compile for sm_90
   check_choices(engine, "sm_90a", covering_pairs(all));
 }
 
-TEST_CASE("A sample of the candidates compiles for every architecture") {
+TEST_CASE("A sample of the candidates compiles for every architecture [serial]") {
   if (!have_nvrtc()) return;
   Engine engine(cuda_options(""));
   const std::vector<Choice> all = all_choices(engine);

@@ -4,15 +4,12 @@
 
 #include <cstring>
 #include <latch>
-#include <numeric>
 #include <thread>
 
 #include <doctest/doctest.h>
 
-#include "support/engine_options.hpp"
-#include "support/kernel_cache.hpp"
 #include "support/message_of.hpp"
-#include "support/offset_op.hpp"
+#include "support/offset_run.hpp"
 #include "support/temp_dir.hpp"
 
 namespace jitsmith {
@@ -20,35 +17,10 @@ namespace {
 
 using namespace test;
 
-// An engine with the small op, on a cache that knows its kernels after the first run.
-struct Bench {
-  explicit Bench(const std::string& cache = kernel_cache(), const std::function<void(Options&)>& change = {})
-      : engine([&] {
-          Options options = host_options(cache);
-          options.events = events.sink();
-          if (change) change(options);
-          return options;
-        }()) {
-    engine.add(offset_op());
-  }
-  Events events;
-  Engine engine;
-};
-
-// What a launch of `n` elements writes, between guards.
-std::vector<float> run(const Plan& plan, int n) {
-  std::vector<float> x(static_cast<std::size_t>(n)), y(static_cast<std::size_t>(n) + 2, -1.0f);
-  std::iota(x.begin(), x.end(), 0.0f);
-  plan.launch(nullptr, plan.state().selection.shape, y.data() + 1, static_cast<const float*>(x.data()), 0.5f,
-              n);
-  return y;
-}
+using Bench = OffsetBench;
 
 void check_result(const Plan& plan, int n) {
-  const std::vector<float> y = run(plan, n);
-  CHECK(y.front() == -1);
-  CHECK(y.back() == -1);
-  for (int i = 0; i < n; ++i) CHECK(y[static_cast<std::size_t>(i) + 1] == static_cast<float>(i) + 0.5f);
+  CHECK(run_offset(plan, n) == expected_offset(n));
 }
 
 }  // namespace
@@ -124,7 +96,7 @@ TEST_CASE("Sixteen threads that plan one cold kernel share one compile [tsan]") 
   for (auto& result : results)
     threads.emplace_back([&] {
       start.arrive_and_wait();
-      result = run(bench.engine.plan(Offset{.n = 70}), 70);
+      result = run_offset(bench.engine.plan(Offset{.n = 70}), 70);
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(bench.engine.stats().compiled == 1);
@@ -186,7 +158,8 @@ TEST_CASE("Warming says what it did, and the policy cached_only then finds it") 
   Bench cold(cache.path().string(), strict);
   const std::string message = message_of<NotCached>([&] { cold.engine.plan(offset_request(10)); });
   CHECK(contains(message,
-                 "mine/offset.cu mine::offset<64> for host is not cached and the policy is cached_only"));
+                 "mine/offset.cu mine::offset<64> for host with threads=64 is not cached and the policy is "
+                 "cached_only"));
   CHECK(contains(message, "`jitsmith warm offset --set n=10 --set variant=plain:threads=64 --arch host`"));
 
   Bench bench(cache.path().string());

@@ -118,7 +118,7 @@ TEST_CASE("The policy cached_only takes what is cached and compiles nothing") {
   CHECK(strict.engine.stats().compiled == 0);
 }
 
-TEST_CASE("A cached kernel that the driver refuses is dropped and compiled again, once") {
+TEST_CASE("F41: A cached kernel that the driver refuses is dropped and compiled again, once") {
   if (!have_nvrtc()) return;
   FakeCuda& fake = fresh_fake_cuda();
   const TempDir cache;

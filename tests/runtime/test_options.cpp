@@ -1,5 +1,7 @@
 #include <jitsmith/runtime/options.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -16,10 +18,16 @@ namespace {
 
 using test::message_of;
 
-constexpr const char* k_names[] = {"JITSMITH_TARGET",    "JITSMITH_DEVICE",   "JITSMITH_DRIVER",
-                                   "JITSMITH_POLICY",    "JITSMITH_CACHE",    "JITSMITH_CACHE_DIR",
-                                   "JITSMITH_NVRTC",     "JITSMITH_HOST_CXX", "JITSMITH_HOST_SEED",
-                                   "JITSMITH_TEMPLATES", "JITSMITH_TABLE",    "JITSMITH_FORCE"};
+constexpr const char* k_names[] = {"JITSMITH_TARGET",          "JITSMITH_DEVICE",
+                                   "JITSMITH_DRIVER",          "JITSMITH_POLICY",
+                                   "JITSMITH_CACHE",           "JITSMITH_CACHE_DIR",
+                                   "JITSMITH_NVRTC",           "JITSMITH_HOST_CXX",
+                                   "JITSMITH_HOST_SEED",       "JITSMITH_TEMPLATES",
+                                   "JITSMITH_TABLE",           "JITSMITH_FORCE",
+                                   "JITSMITH_CACHE_MAX_BYTES", "JITSMITH_CACHE_MAX_ENTRIES",
+                                   "JITSMITH_LOCK_WAIT_MS",    "JITSMITH_BUNDLES",
+                                   "JITSMITH_REMOTE",          "JITSMITH_REMOTE_MODE",
+                                   "JITSMITH_RECORD",          "JITSMITH_COLD"};
 
 // The environment with these of our variables and no other; put back at the end.
 class Environment {
@@ -69,6 +77,14 @@ TEST_CASE("An environment that says nothing gives the defaults") {
   CHECK(options.tuning_table.empty());
   CHECK(options.forced.empty());
   CHECK(options.cache.enabled);
+  CHECK(options.cache_limits.max_bytes == std::uint64_t{1} << 30);
+  CHECK(options.cache_limits.max_entries == 65'536);
+  CHECK(options.lock_wait == std::chrono::seconds(30));
+  CHECK(options.bundles.empty());
+  CHECK(options.remote.url.empty());
+  CHECK(options.remote.mode == RemoteMode::read_write);
+  CHECK(options.record.empty());
+  CHECK_FALSE(options.cold);
 }
 
 TEST_CASE("Empty variables count as unset") {
@@ -95,6 +111,52 @@ TEST_CASE("Each variable reaches its option") {
   CHECK(options_with("JITSMITH_TABLE", "/t.jsonl").tuning_table == "/t.jsonl");
 }
 
+TEST_CASE("The limits, the lock and the tiers of the cache are options too") {
+  const auto max_bytes = [](const char* value) {
+    return options_with("JITSMITH_CACHE_MAX_BYTES", value).cache_limits.max_bytes;
+  };
+  CHECK(max_bytes("0") == 0);
+  CHECK(max_bytes("1000") == 1000);
+  CHECK(max_bytes("2K") == 2048);
+  CHECK(max_bytes("512M") == 512u << 20);
+  CHECK(max_bytes("3G") == std::uint64_t{3} << 30);
+  CHECK(max_bytes("1T") == std::uint64_t{1} << 40);
+  CHECK(max_bytes("18446744073709551615") == ~std::uint64_t{0});
+  CHECK(max_bytes("16777215T") == std::uint64_t{16777215} << 40);
+  CHECK(options_with("JITSMITH_CACHE_MAX_ENTRIES", "12").cache_limits.max_entries == 12);
+  CHECK(options_with("JITSMITH_LOCK_WAIT_MS", "250").lock_wait == std::chrono::milliseconds(250));
+  CHECK(options_with("JITSMITH_LOCK_WAIT_MS", "0").lock_wait.count() == 0);
+  CHECK(options_with("JITSMITH_LOCK_WAIT_MS", "9223372036854775807").lock_wait == std::chrono::hours(24));
+  CHECK(options_with("JITSMITH_BUNDLES", "/a:/b/c.jsb").bundles ==
+        std::vector<std::string>{"/a", "/b/c.jsb"});
+  CHECK(options_with("JITSMITH_BUNDLES", ":/a::/b:").bundles == std::vector<std::string>{"/a", "/b"});
+  CHECK(options_with("JITSMITH_REMOTE", "redis://h").remote.url == "redis://h");
+  CHECK(options_with("JITSMITH_REMOTE_MODE", "read_only").remote.mode == RemoteMode::read_only);
+  CHECK(options_with("JITSMITH_RECORD", "/r.json").record == "/r.json");
+  CHECK(options_with("JITSMITH_COLD", "1").cold);
+  CHECK_FALSE(options_with("JITSMITH_COLD", "0").cold);
+}
+
+TEST_CASE("A cache has what the options say, and nothing in the cold mode") {
+  Options options;
+  options.cache.explicit_dir = "/c";
+  options.cache_limits.max_entries = 3;
+  options.lock_wait = std::chrono::milliseconds(5);
+  options.bundles = {"/a"};
+  options.remote.url = "redis://h";
+  const CacheOptions warm = options.cache_options();
+  CHECK(warm.directory.explicit_dir == "/c");
+  CHECK(warm.limits.max_entries == 3);
+  CHECK(warm.lock_wait.count() == 5);
+  CHECK(warm.bundles == options.bundles);
+  CHECK(warm.remote.url == "redis://h");
+  options.cold = true;
+  const CacheOptions cold = options.cache_options();
+  CHECK_FALSE(cold.directory.enabled);
+  CHECK(cold.bundles.empty());
+  CHECK(cold.remote.url.empty());
+}
+
 TEST_CASE("Forced variants are a list by op") {
   const Options options =
       options_with("JITSMITH_FORCE", "skinny_gemm=simt:threads=128,tile_n=4;offset=plain");
@@ -111,6 +173,17 @@ TEST_CASE("Values without a meaning are refused, naming the variable and the val
     CHECK(refusal("JITSMITH_DEVICE", value) ==
           "JITSMITH_DEVICE=" + std::string(value) + " is not a number of at least 0; set one or unset it");
   CHECK(refusal("JITSMITH_HOST_SEED", "-1").starts_with("JITSMITH_HOST_SEED=-1 is not a number"));
+  for (const char* value : {"-1", "1X", "M", "1.5G", "1 G", "1GB", "0x10", "18446744073709551616",
+                            "16777216T", "18014398509481984K"})
+    CHECK(refusal("JITSMITH_CACHE_MAX_BYTES", value) ==
+          "JITSMITH_CACHE_MAX_BYTES=" + std::string(value) +
+              " is not a number of bytes, perhaps with K, M, G or T after it; set one or unset it");
+  for (const char* name : {"JITSMITH_CACHE_MAX_ENTRIES", "JITSMITH_LOCK_WAIT_MS"})
+    for (const char* value : {"-1", "1s", "many", "99999999999999999999"})
+      CHECK(refusal(name, value).starts_with(std::string(name) + "=" + value + " is not a number"));
+  CHECK(refusal("JITSMITH_REMOTE_MODE", "write") ==
+        "JITSMITH_REMOTE_MODE=write is not allowed; set it to read_write or read_only, or unset it");
+  CHECK(refusal("JITSMITH_COLD", "yes") == "JITSMITH_COLD=yes is not allowed; set it to 0 or 1, or unset it");
   for (const char* value : {"simt", "=simt", "skinny_gemm=", "a=b;;", "a=b;c"})
     CHECK(refusal("JITSMITH_FORCE", value).starts_with("JITSMITH_FORCE item '"));
 }

@@ -6,6 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 
 namespace jitsmith {
@@ -85,7 +88,7 @@ TEST_CASE("What is still being built is not found") {
   CHECK(flight.find("a") == 1);
 }
 
-TEST_CASE("A compile error is kept and raised again in full") {
+TEST_CASE("F28: A compile error is kept and raised again in full") {
   Flight flight;
   int built = 0;
   const auto fail = [&]() -> int {
@@ -105,7 +108,7 @@ TEST_CASE("A compile error is kept and raised again in full") {
   CHECK_THROWS_AS(flight.find("a"), CompileError);
 }
 
-TEST_CASE("A failure that may pass is forgotten") {
+TEST_CASE("F28: A failure that may pass is forgotten") {
   Flight flight;
   CHECK_THROWS_AS(flight.get("a", []() -> int { throw TransientCompileError("no memory", ""); }),
                   TransientCompileError);
@@ -117,7 +120,25 @@ TEST_CASE("A failure that may pass is forgotten") {
   CHECK(flight.get("a", [] { return 5; }) == 5);
 }
 
-TEST_CASE("A failure wakes all who wait, and the next caller builds afresh") {
+TEST_CASE("F28: Five who wait get the builder's compile error, in full and without a build of their own") {
+  Flight flight;
+  std::atomic<int> built = 0, right = 0;
+  on_threads(6, [&](int) {
+    try {
+      flight.get("a", [&]() -> int {
+        ++built;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the others come to wait
+        throw CompileError("no good", "line 1\nline 2");
+      });
+    } catch (const CompileError& error) {
+      if (std::string(error.what()) == "no good" && error.log == "line 1\nline 2") ++right;
+    }
+  });
+  CHECK(right == 6);
+  CHECK(built == 1);
+}
+
+TEST_CASE("F28: A failure wakes all who wait, and the next caller builds afresh") {
   Flight flight;
   std::atomic<int> built = 0, failed = 0;
   on_threads(8, [&](int) {
@@ -134,6 +155,70 @@ TEST_CASE("A failure wakes all who wait, and the next caller builds afresh") {
   CHECK(failed == 8);
   CHECK(built >= 1);
   CHECK(flight.get("a", [] { return 5; }) == 5);
+}
+
+TEST_SUITE_END();
+
+TEST_SUITE_BEGIN("SingleFlight in a forked child");
+
+TEST_CASE("F27: A child does not wait for a build of its parent, keeps what was ready, and may build") {
+  Flight flight;
+  flight.get("ready", [] { return 1; });
+  std::latch building(1), forked(1);
+  std::thread builder([&] {
+    flight.get("a", [&] {
+      building.count_down();
+      forked.wait();
+      return 2;
+    });
+  });
+  building.wait();
+  const pid_t child = fork();
+  if (child == 0) {
+    ::alarm(20);  // the fault to see is a wait without end
+    int wrong = 0;
+    if (flight.find("ready") != 1) wrong |= 1;
+    if (flight.find("a")) wrong |= 2;
+    if (flight.get("a", [] { return 3; }) != 3) wrong |= 4;
+    if (flight.find("a") != 3) wrong |= 8;
+    _exit(wrong);
+  }
+  forked.count_down();
+  builder.join();
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(flight.find("a") == 2);
+}
+
+TEST_CASE("F27: A child finds the flight usable whatever other threads did with it at the fork") {
+  Flight flight;
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] {
+      for (int n = 0; !stop; ++n) try {
+          flight.get(std::to_string(i) + " " + std::to_string(n % 500), [&]() -> int {
+            if (n % 2 == 0) throw DriverError("busy", 2);  // adds and removes
+            return n;
+          });
+        } catch (const DriverError&) {
+        }
+    });
+  int failed = 0;
+  for (int round = 0; round < 100; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      ::alarm(20);
+      const bool built = flight.get("mine", [] { return 7; }) == 7 && flight.find("mine") == 7;
+      _exit(built ? 0 : 1);
+    }
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) ++failed;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
 }
 
 TEST_SUITE_END();

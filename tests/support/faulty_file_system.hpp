@@ -28,6 +28,7 @@ enum class Call {
   check_writable,
   touch,
   list,
+  lock,
 };
 
 class FaultyFileSystem final : public FileSystem {
@@ -82,6 +83,10 @@ class FaultyFileSystem final : public FileSystem {
     const int error = enter(Call::list);
     return error != 0 ? error : real_.list(directory, names);
   }
+  int lock_byte(int file, std::uint64_t offset) override {
+    const int error = enter(Call::lock);
+    return error != 0 ? error : real_.lock_byte(file, offset);
+  }
   std::uint64_t file_size_limit() override { return size_limit_.value_or(real_.file_size_limit()); }
 
  private:
@@ -103,6 +108,11 @@ class FaultyFileSystem final : public FileSystem {
   ssize_t read_once(int file, std::span<std::byte> into) override {
     const int error = enter(Call::read);
     return error != 0 ? error : real_.read_full(file, into.first(std::min(into.size(), max_transfer_)));
+  }
+  ssize_t read_at_once(int file, std::span<std::byte> into, std::uint64_t offset) override {
+    const int error = enter(Call::read);
+    return error != 0 ? error
+                      : real_.read_full_at(file, into.first(std::min(into.size(), max_transfer_)), offset);
   }
   ssize_t write_once(int file, std::span<const std::byte> bytes) override {
     if (const int error = enter(Call::write); error != 0) return error;

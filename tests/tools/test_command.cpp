@@ -1,6 +1,5 @@
 // The command from the outside: what people type, what they get, on the host target.
 #include <algorithm>
-#include <set>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -34,6 +33,7 @@ TEST_CASE("help and version succeed, a wrong command line does not") {
   CHECK(has(tool({"--help"}).out, "explain"));
   CHECK(has(tool({"warm", "--help"}).out, "--dry-run"));
   CHECK(has(tool({"warm", "--help"}).out, "exit status 1 if anything is"));
+  CHECK(!has(tool({"--help"}).out, "warm-worker"));  // for the command itself
   CHECK(tool({"--version"}).status == 0);
   for (const std::vector<std::string>& args :
        std::vector<std::vector<std::string>>{{},
@@ -110,25 +110,6 @@ TEST_CASE("explain refuses what has no meaning, in one sentence") {
   }
 }
 
-TEST_CASE("doctor says what is missing, and fails only when nothing can run") {
-  Tool tool = plain_tool();
-  tool.set("JITSMITH_NVRTC", "/nonexistent/libnvrtc.so").set("JITSMITH_DRIVER", "/nonexistent/libcuda.so");
-  const Json json = Json::parse(tool({"doctor", "--json"}).out);
-  CHECK(json["gpu"]["found"] == false);
-  CHECK(json["nvrtc"]["found"] == false);
-  CHECK(json["host_compiler"]["found"] == true);
-  CHECK(json["cache"]["state"] == "usable");
-  CHECK(json["environment"]["JITSMITH_NVRTC"] == "/nonexistent/libnvrtc.so");
-  const ToolResult text = tool({"doctor"});
-  CHECK(text.status == 0);
-  CHECK(has(text.out, "JITSMITH_NVRTC names /nonexistent/libnvrtc.so, which does not exist"));
-  CHECK(has(text.out, "not found: no GPU driver"));
-
-  const ToolResult nothing = tool.set("JITSMITH_HOST_CXX", "/nonexistent/c++")({"doctor"});
-  CHECK(nothing.status == 1);
-  CHECK(has(nothing.err, "neither NVRTC nor a host compiler"));
-}
-
 TEST_CASE("a setting without meaning in the environment is refused") {
   const ToolResult result = plain_tool().set("JITSMITH_TARGET", "tpu")({"list"});
   CHECK(result.status == 2);
@@ -146,58 +127,6 @@ TEST_CASE("an unusable cache is reported by name, and nothing is warmed into it"
   CHECK(warm.status == 1);
   CHECK(has(warm.err, "jitsmith: there is no cache to fill: "));
   CHECK(has(warm.err, "/dev/null/cache"));
-}
-
-TEST_CASE("warm wants to be told what and for which architecture") {
-  const Tool tool = plain_tool();
-  CHECK(has(tool({"warm", "--all"}).err, "warm needs an architecture"));
-  CHECK(has(tool({"warm", "--arch", "host"}).err, "warm needs to be told what"));
-  CHECK(has(tool({"warm", "--all", "--set", "m=1", "--arch", "host"}).err, "--set belongs to an op"));
-  CHECK(
-      has(tool({"warm", "--all", "--arch", "sm_90a", "--device", "a100"}).err, "which --arch does not name"));
-  CHECK(has(tool({"warm", "--from", "/nonexistent.json", "--arch", "host"}).err, "/nonexistent.json"));
-}
-
-TEST_CASE("a dry run lists every candidate of every architecture once") {
-  const TempDir cache;
-  const Json json =
-      Json::parse(Tool(cache / "c")({"warm", "--all", "--arch", "host,host", "--dry-run", "--json"}).out);
-  CHECK(json["missing"] == json["kernels"].size());
-  CHECK(json["missing"] > 10);
-  CHECK(json["compiled"] == 0);
-  std::set<std::string> distinct;
-  for (const Json& kernel : json["kernels"]) distinct.insert(kernel.dump());
-  CHECK(distinct.size() == json["kernels"].size());
-}
-
-TEST_CASE("a dry run fails while something is missing, and succeeds once it is cached") {
-  const TempDir cache;
-  const Tool tool(cache / "c");
-  const std::vector<std::string> warm{"warm", "skinny_gemm", "--set", "m=1",    "--set",
-                                      "n=4",  "--set",       "k=16",  "--arch", "host"};
-  const ToolResult before = tool(with(warm, {"--dry-run"}));
-  CHECK(before.status == 1);
-  CHECK(has(before.out, "1 kernels: 0 already cached, 0 compiled, 1 missing, 0 failed"));
-  CHECK(before.err.empty());
-  CHECK(tool(with(warm, {"--dry-run", "--json"})).status == 1);
-  REQUIRE(tool(warm).status == 0);
-  const ToolResult after = tool(with(warm, {"--dry-run"}));
-  CHECK(after.status == 0);
-  CHECK(has(after.out, "1 kernels: 1 already cached, 0 compiled, 0 missing, 0 failed"));
-  CHECK(tool(with(warm, {"--set", "out=f32", "--dry-run"})).status == 1);
-  const ToolResult none = Tool("/dev/null/cache")(with(warm, {"--dry-run"}));
-  CHECK(none.status == 1);
-}
-
-TEST_CASE("without NVRTC a warm lists what failed") {
-  const TempDir cache;
-  const ToolResult result =
-      Tool(cache / "c")
-          .set("JITSMITH_NVRTC", "/nonexistent")(
-              {"warm", "skinny_gemm", "--set", "m=1", "--set", "n=8", "--set", "k=8", "--arch", "sm_90a"});
-  CHECK(result.status == 1);
-  CHECK(has(result.err, "failed: JITSMITH_NVRTC names /nonexistent"));
-  CHECK(has(result.out, "1 failed"));
 }
 
 TEST_CASE("standard output that takes nothing is a failure and no crash") {

@@ -1,0 +1,62 @@
+#include <jitsmith/runtime/recorder.hpp>
+
+#include <cerrno>
+#include <mutex>
+#include <span>
+
+#include <fmt/format.h>
+
+#include <jitsmith/cache/whole_file.hpp>
+#include <jitsmith/runtime/recording.hpp>
+
+namespace jitsmith {
+
+void Recorder::record(const std::string& op, const std::string& arch, const std::string& variant,
+                      const Params& params, const Params* request) noexcept try {
+  if (path_.empty()) return;
+  const std::scoped_lock lock(mutex_);
+  if (failed_) return;
+  KernelRecord record{
+      .op = op, .arch = arch, .variant = variant, .params = texts_of(params), .request = std::nullopt};
+  // By digest, which is only an address: two records that share one are too rare to matter here.
+  if (!known_.insert(digest_of(to_json(record))).second) return;
+  if (request != nullptr) record.request = texts_of(*request);
+  const std::string trouble = append(to_json(record) + '\n');
+  if (trouble.empty()) return;
+  failed_ = true;
+  file_ = {};
+  if (events_)
+    events_(
+        {EventLevel::warning, "record.failed",
+         fmt::format("recording to {} failed and is off for this engine: {}; free the disk or name another "
+                     "file by JITSMITH_RECORD",
+                     path_, trouble)});
+} catch (...) {
+  // No memory, or a sink that throws: a plan is worth more than its record.
+}
+
+std::string Recorder::append(const std::string& line) {
+  // Opening or writing a FIFO must not wait for its reader.
+  if (!file_.is_open())
+    file_ = {file_system_,
+             file_system_.open_at(AT_FDCWD, path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666)};
+  if (!file_.is_open()) return message_of_errno(file_.error());
+  struct ::stat stat {};
+  if (const int result = file_system_.stat(file_.get(), stat); result < 0) return message_of_errno(-result);
+  if (!S_ISREG(stat.st_mode)) return "it is no regular file";
+
+  // A full disk or a kill can have left half a line, of any process and at any time. A newline ends it, and
+  // costs no more than a blank line where another process is quicker.
+  const auto size_bytes = static_cast<std::uint64_t>(stat.st_size);
+  std::byte last{'\n'};
+  if (size_bytes > 0)
+    if (const ssize_t got = file_system_.read_full_at(file_.get(), {&last, 1}, size_bytes - 1); got < 0)
+      return message_of_errno(static_cast<int>(-got));
+  const std::string text = (last == std::byte{'\n'} ? "" : "\n") + line;
+  if (size_bytes + text.size() > file_system_.file_size_limit())  // the write would raise SIGXFSZ
+    return message_of_errno(EFBIG);
+  const int result = file_system_.write_full(file_.get(), std::as_bytes(std::span(text)));
+  return result < 0 ? message_of_errno(-result) : std::string();
+}
+
+}  // namespace jitsmith

@@ -1,0 +1,28 @@
+# Every row of the fault matrix has a test that bears its number: "F<row>: ...". Row 43 is the fuzzers, row 44 the tests
+# marked [tsan] and the sanitized builds of all of them.
+#
+#   cmake -DTESTS_DIR=... -P fault_matrix.cmake
+file(GLOB_RECURSE files "${TESTS_DIR}/*/test_*.cpp")
+set(all "")
+foreach(file IN LISTS files)
+  file(READ "${file}" text)
+  string(APPEND all "${text}")
+endforeach()
+set(missing "")
+foreach(row RANGE 1 45)
+  if(row EQUAL 43 OR row EQUAL 44)
+    continue()
+  endif()
+  string(FIND "${all}" "\"F${row}: " place)
+  if(place EQUAL -1)
+    list(APPEND missing ${row})
+  endif()
+endforeach()
+foreach(fuzzer IN ITEMS bundle entry recording tuning_table)
+  if(NOT EXISTS "${TESTS_DIR}/fuzz/fuzz_${fuzzer}.cpp")
+    list(APPEND missing "43 (${fuzzer})")
+  endif()
+endforeach()
+if(missing)
+  message(FATAL_ERROR "no test bears the number of these rows of the fault matrix: ${missing}")
+endif()

@@ -1,0 +1,108 @@
+#include <jitsmith/tools/warm_args.hpp>
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/recording.hpp>
+#include <jitsmith/runtime/request_file.hpp>
+
+namespace jitsmith {
+namespace {
+
+// None when neither --arch nor --device is given: recordings know their own.
+std::vector<DeviceFacts> devices_for(const WarmArgs& args) {
+  std::vector<DeviceFacts> devices;
+  for (const std::string& arch : args.archs) devices.push_back(device_profile_for_arch(arch));
+  if (args.device.empty()) return devices;
+  const DeviceFacts& named = device_profile(args.device);
+  if (devices.empty()) return {named};
+  const auto place = std::ranges::find(devices, named.target, &DeviceFacts::target);
+  if (place == devices.end())
+    throw InvalidRequest(
+        fmt::format("--device {} is of {}, which --arch does not name; add it or leave one out", named.name,
+                    named.target.arch));
+  *place = named;
+  return devices;
+}
+
+void check(const WarmArgs& args) {
+  const bool by_request = args.all || !args.files.empty() || !args.request.op.empty();
+  if (!by_request && args.recordings.empty())
+    throw InvalidRequest(
+        "warm needs to be told what; give OP --set name=value ..., --from FILE, --recording FILE or --all");
+  if (args.request.op.empty() && !args.request.sets.empty())
+    throw InvalidRequest("--set belongs to an op; give OP as well, or leave it out");
+  if (by_request && args.archs.empty() && args.device.empty())
+    throw InvalidRequest("warm needs an architecture; give --arch sm_90a or --device h200");
+  if (!args.bundle.empty() && args.dry_run)
+    throw InvalidRequest("--dry-run makes nothing, so there is nothing for --into; leave one out");
+}
+
+void add_recording(WarmSet& set, const Engine& engine, const std::string& file,
+                   const std::vector<DeviceFacts>& devices, std::vector<std::string>& problems) {
+  const auto known = [&](const std::string& name) {
+    return std::ranges::any_of(engine.ops(), [&](const Op* op) { return op->name == name; });
+  };
+  for (const auto& [number, record] : Recording::read(file, problems).lines) {
+    const auto add = [&, number = number, &record = record](const auto&... device) {
+      try {
+        if (!known(record.op))
+          throw InvalidRequest(fmt::format(
+              "op '{}' is none of this command's; the program that adds it has to warm it", record.op));
+        set.add(record, device...);
+      } catch (const InvalidRequest& problem) {
+        problems.push_back(fmt::format("{}:{}: {}", file, number, problem.what()));
+      }
+    };
+    if (devices.empty()) add();
+    for (const DeviceFacts& device : devices) add(device);
+  }
+}
+
+}  // namespace
+
+WarmArgs::WarmArgs() : jobs(std::max(1u, std::thread::hardware_concurrency())) {}
+
+void add_warm_args(Arguments& arguments, WarmArgs& args) {
+  add_request_args(arguments, args.request, false);
+  arguments.repeated("--from", args.files, "FILE.json", "A file of requests; may be repeated");
+  arguments.repeated("--recording", args.recordings, "FILE",
+                     "What a program asked for under JITSMITH_RECORD=FILE; may be repeated");
+  arguments.flag("--all", args.all, "Every candidate of every op");
+  arguments.comma_separated("--arch", args.archs, "ARCH,...",
+                            "Architectures, as sm_90a,sm_100a; host is one. A recording has its own: without "
+                            "--arch exactly what was recorded is warmed");
+  arguments.text("--device", args.device, "NAME",
+                 "A named device to choose for, of one of the architectures");
+  arguments.text("--into", args.bundle, "FILE", "Also write all of it, and nothing else, to a bundle file");
+  arguments.count("--jobs", args.jobs, 1024, "N", "Worker processes, each of which compiles one at a time");
+  arguments.flag("--dry-run", args.dry_run,
+                 "Compile nothing, say what is missing; exit status 1 if anything is");
+  arguments.flag("--json", args.json, "Print JSON, at the end");
+}
+
+WarmSet wanted(const Engine& engine, const WarmArgs& args, std::vector<std::string>& problems) {
+  check(args);
+  std::vector<Request> from_files;
+  for (const std::string& file : args.files)
+    for (const RawRequest& raw : RequestFile::read(file).requests)
+      from_files.push_back({raw.op, raw.typed(engine.op(raw.op).request, file)});
+
+  WarmSet set(engine);
+  const std::vector<DeviceFacts> devices = devices_for(args);
+  for (const DeviceFacts& device : devices) {
+    if (!args.request.op.empty())
+      set.add({args.request.op, args.request.typed(engine.op(args.request.op).request)}, device,
+              args.request.forced());
+    for (const Request& request : from_files) set.add(request, device);
+    if (args.all)
+      for (const Op* op : engine.ops()) set.add_all(*op, device);
+  }
+  for (const std::string& file : args.recordings) add_recording(set, engine, file, devices, problems);
+  return set;
+}
+
+}  // namespace jitsmith

@@ -1,0 +1,48 @@
+#include <jitsmith/tools/warm_bundle.hpp>
+
+#include <cerrno>
+#include <filesystem>
+#include <stdexcept>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <jitsmith/cache/bundle_file.hpp>
+#include <jitsmith/cache/whole_file.hpp>
+#include <jitsmith/jit/error.hpp>
+
+namespace jitsmith {
+
+void check_bundle_place(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (const fs::file_status status = fs::status(file, ignored);
+      fs::exists(status) && !fs::is_regular_file(status))
+    throw InvalidRequest(fmt::format("--into {} is no regular file; name a file to make or replace", file));
+  const std::string folder = fs::path(file).parent_path().string();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    throw InvalidRequest(fmt::format("--into {}: no file can be made there: {}; name another place", file,
+                                     message_of_errno(errno)));
+}
+
+WrittenBundle write_bundle(Engine& engine, const std::vector<Specialisation>& items,
+                           const std::string& file) {
+  BundleWriter bundle;
+  for (const Specialisation& item : items) {
+    const Key key = engine.key(*item.variant, item.params, item.target);
+    const std::optional<Found> found = engine.cache().get(key.text, key.digest);
+    if (!found || !bundle.add(found->entry))
+      throw std::runtime_error(
+          fmt::format("{} is not written: {} is not in the cache any more; run this again, with a larger "
+                      "JITSMITH_CACHE_MAX_BYTES if the cache is full",
+                      file, to_string(item)));
+  }
+  if (const int error = bundle.write(real_file_system(), file); error != 0)
+    throw std::runtime_error(
+        fmt::format("the bundle {} can't be written: {}; make room or name another place", file,
+                    message_of_errno(error)));
+  return {bundle.size(), bundle.bytes()};
+}
+
+}  // namespace jitsmith

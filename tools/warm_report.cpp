@@ -1,0 +1,115 @@
+#include <jitsmith/tools/warm_report.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include <jitsmith/tools/json.hpp>
+#include <jitsmith/tools/output.hpp>
+
+namespace jitsmith {
+namespace {
+
+std::size_t count(const WarmRun& run, WarmOutcome outcome) {
+  return static_cast<std::size_t>(std::ranges::count(run.results, outcome, &WarmResult::outcome));
+}
+
+Json json_of(const Specialisation& item, const WarmResult& result) {
+  Json json{{"op", item.op},
+            {"arch", item.target.arch},
+            {"variant", item.variant->name},
+            {"params", jitsmith::json_of(item.params)},
+            {"outcome", to_string(result.outcome)}};
+  if (result.outcome == WarmOutcome::compiled) json["milliseconds"] = result.milliseconds;
+  if (!result.not_stored.empty()) json["not_stored"] = result.not_stored;
+  if (result.outcome != WarmOutcome::failed) return json;
+  json["error"] = result.error;
+  if (!result.log.empty()) json["log"] = result.log;
+  if (!result.complaints.empty()) json["stderr"] = result.complaints;
+  return json;
+}
+
+void print_as_json(const WarmReport& report) {
+  Json json{{"kernels", Json::array()}};
+  for (std::size_t i = 0; i < report.run.results.size(); ++i)
+    json["kernels"].push_back(json_of(report.set.items()[i], report.run.results[i]));
+  for (const WarmOutcome outcome : {WarmOutcome::cached, WarmOutcome::compiled, WarmOutcome::missing,
+                                    WarmOutcome::failed, WarmOutcome::unfinished})
+    json[std::string(to_string(outcome))] = count(report.run, outcome);
+  json["requests_without_kernel"] = report.set.without_kernel();
+  json["problems"] = report.problems;
+  json["interrupted"] = report.interrupted;
+  json["peak_worker_bytes"] = report.run.peak_memory_bytes;
+  if (report.bundle) json["bundle"] = {{"entries", report.bundle->entries}, {"bytes", report.bundle->bytes}};
+  print_json(json);
+}
+
+void print_as_text(const WarmReport& report) {
+  std::string text = fmt::format(
+      "{} kernels: {} already cached, {} compiled, {} missing, {} failed", report.run.results.size(),
+      count(report.run, WarmOutcome::cached), count(report.run, WarmOutcome::compiled),
+      count(report.run, WarmOutcome::missing), count(report.run, WarmOutcome::failed));
+  if (const std::size_t unfinished = count(report.run, WarmOutcome::unfinished); unfinished > 0)
+    text += fmt::format(", {} not reached", unfinished);
+  if (report.set.without_kernel() > 0)
+    text += fmt::format("; {} requests need none (declined or empty)", report.set.without_kernel());
+  if (report.bundle)
+    text +=
+        fmt::format("; bundle of {} entries, {}", report.bundle->entries, size_text(report.bundle->bytes));
+  print(text + '\n');
+}
+
+// Indented below the sentence that it belongs to.
+void print_block(std::string_view title, std::string_view text) {
+  if (text.empty()) return;
+  std::string block = fmt::format("  {}:\n", title);
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    block += fmt::format("    {}\n", line);
+  }
+  std::fwrite(block.data(), 1, block.size(), stderr);
+}
+
+void complain_of_failures(const WarmReport& report) {
+  for (std::size_t i = 0; i < report.run.results.size(); ++i) {
+    const WarmResult& result = report.run.results[i];
+    if (result.outcome != WarmOutcome::failed) continue;
+    complain(fmt::format("{} failed: {}", to_string(report.set.items()[i]), result.error));
+    print_block("the compiler", result.log);
+    print_block("its standard error", result.complaints);
+  }
+}
+
+void complain_of_losses(const WarmRun& run) {
+  const auto lost = [](const WarmResult& result) { return !result.not_stored.empty(); };
+  const auto first = std::ranges::find_if(run.results, lost);
+  if (first != run.results.end())
+    complain(fmt::format("{} kernels were compiled but not stored: {}",
+                         std::ranges::count_if(run.results, lost), first->not_stored));
+}
+
+}  // namespace
+
+bool complete(const WarmRun& run) {
+  return std::ranges::all_of(run.results, [](const WarmResult& result) {
+    return result.outcome == WarmOutcome::cached ||
+           (result.outcome == WarmOutcome::compiled && result.not_stored.empty());
+  });
+}
+
+void print_report(const WarmReport& report, bool as_json) {
+  for (const std::string& problem : report.problems) complain("warning: " + problem);
+  as_json ? print_as_json(report) : print_as_text(report);
+  std::fflush(stdout);  // so that what follows on standard error is read last
+  complain_of_failures(report);
+  complain_of_losses(report.run);
+  if (!report.run.trouble.empty())
+    complain(fmt::format("no worker process can be started: {}; see what limits processes here, or try again",
+                         report.run.trouble));
+  if (!report.why_no_bundle.empty()) complain(report.why_no_bundle);
+}
+
+}  // namespace jitsmith

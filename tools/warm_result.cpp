@@ -1,0 +1,55 @@
+#include <jitsmith/tools/warm_result.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <jitsmith/tools/json.hpp>
+
+namespace jitsmith {
+namespace {
+
+constexpr std::array<std::string_view, 5> k_outcomes{"unfinished", "cached", "compiled", "missing", "failed"};
+
+}  // namespace
+
+std::string_view to_string(WarmOutcome outcome) {
+  return k_outcomes[static_cast<std::size_t>(outcome)];
+}
+
+WarmResult failure(std::string error, std::string log) {
+  WarmResult result;
+  result.outcome = WarmOutcome::failed;
+  result.error = std::move(error);
+  result.log = std::move(log);
+  return result;
+}
+
+std::string to_line(const WarmResult& result) {
+  const Json json{{"outcome", to_string(result.outcome)},
+                  {"milliseconds", result.milliseconds},
+                  {"not_stored", result.not_stored},
+                  {"error", result.error},
+                  {"log", result.log}};
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace);  // a compiler's output need not be UTF-8
+}
+
+WarmResult warm_result_of(std::string_view line) try {
+  const Json json = Json::parse(line);
+  WarmResult result;
+  const auto outcome = std::ranges::find(k_outcomes, json.at("outcome").get_ref<const std::string&>());
+  if (outcome == k_outcomes.end())
+    return failure(fmt::format("the worker's answer cannot be read: {}", line));
+  result.outcome = static_cast<WarmOutcome>(outcome - k_outcomes.begin());
+  result.milliseconds = json.at("milliseconds").get<double>();
+  result.not_stored = json.at("not_stored").get<std::string>();
+  result.error = json.at("error").get<std::string>();
+  result.log = json.at("log").get<std::string>();
+  return result;
+} catch (const Json::exception& error) {
+  return failure(fmt::format("the worker's answer cannot be read: {}", error.what()));
+}
+
+}  // namespace jitsmith
