@@ -24,13 +24,13 @@ constexpr std::uint64_t build_lock_byte(const Digest& digest) {
 enum class LockOutcome {
   held,         // by us
   timed_out,    // by another one, longer than we wait
+  stored,       // by another one, but meanwhile the entry is there
   unavailable,  // no directory, no locks in its file system, or nothing could be stored there anyway
 };
 
 // Released when destroyed; a child that was forked meanwhile has a copy, and can keep it for longer.
 struct BuildLock {
   LockOutcome outcome = LockOutcome::unavailable;
-  bool waited = false;  // somebody else had it at first, and may have stored the entry
   Descriptor file;
 };
 

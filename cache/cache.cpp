@@ -80,9 +80,7 @@ std::optional<Found> Cache::get(std::string_view key_text, const Digest& digest)
     counters_.add(found->tier == Tier::directory ? &CacheStats::hits
                   : found->tier == Tier::bundle  ? &CacheStats::bundle_hits
                                                  : &CacheStats::remote_hits);
-    const bool copy_up = found->tier != Tier::directory && store_;
-    if (copy_up && store_->put(found->entry, digest) == PutResult::stored)
-      counters_.add(&CacheStats::copied_up);
+    if (found->tier != Tier::directory) copy_up(found->entry, digest);
     return found;
   } catch (...) {
     counters_.add(&CacheStats::out_of_memory);
@@ -91,19 +89,30 @@ std::optional<Found> Cache::get(std::string_view key_text, const Digest& digest)
   }
 }
 
-void Cache::tell_outcome(const Digest& digest, const std::optional<Found>& found) {
-  // A repair comes before a miss of the directory. The counter says that there was one, in this thread or
-  // another; each is told once.
-  if (!found || found->tier != Tier::directory) {
-    const std::uint64_t repaired = counters_.snapshot().repaired;
-    std::uint64_t told = told_repairs_;
-    while (told < repaired && !told_repairs_.compare_exchange_weak(told, repaired)) {
-    }
-    if (repaired > told)
-      context().tell(EventLevel::info, "cache.repaired",
-                     fmt::format("{} damaged {} removed from {}", repaired - told,
-                                 repaired - told == 1 ? "entry was" : "entries were", state_.path));
+void Cache::copy_up(const Entry& entry, const Digest& digest) noexcept {
+  try {
+    if (store_ && store_->put(entry, digest) == PutResult::stored) counters_.add(&CacheStats::copied_up);
+  } catch (...) {
+    counters_.add(&CacheStats::out_of_memory);  // the hit is a hit all the same
   }
+}
+
+std::optional<Found> Cache::get_again(std::string_view key_text, const Digest& digest) noexcept {
+  try {
+    if (!store_) return std::nullopt;
+    auto entry = store_->get(key_text, digest);
+    if (!entry) return std::nullopt;
+    counters_.add(&CacheStats::hits);
+    std::optional<Found> found = Found{*std::move(entry), Tier::directory};
+    if (events_) tell_outcome(digest, found);
+    return found;
+  } catch (...) {
+    counters_.add(&CacheStats::out_of_memory);
+    return std::nullopt;
+  }
+}
+
+void Cache::tell_outcome(const Digest& digest, const std::optional<Found>& found) {
   if (found)
     context().tell(EventLevel::debug, "cache.hit",
                    fmt::format("entry {} is in the {}", digest.hex(), to_string(found->tier)));

@@ -22,7 +22,6 @@
 #include <jitsmith/cache/store.hpp>
 #include <jitsmith/cache/trim.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +71,10 @@ class Cache {
   // put. `what` is for the message to people. Without a usable directory there is nothing to wait for.
   BuildLock lock_build(const Digest& digest, std::string_view what) noexcept;
 
+  // Under that lock: what another process or thread may have stored since the get that missed. Asks the
+  // directory alone, and counts no second miss.
+  std::optional<Found> get_again(std::string_view key_text, const Digest& digest) noexcept;
+
   // To be told of a compile that no lock guarded: counts it.
   void note_unlocked_compile() { counters_.add(&CacheStats::compiled_unlocked); }
 
@@ -98,6 +101,7 @@ class Cache {
  private:
   CacheContext context() const { return {file_system_, clock_, counters_, events_}; }
   std::optional<Found> find(std::string_view key_text, const Digest& digest);
+  void copy_up(const Entry& entry, const Digest& digest) noexcept;
   void tell_outcome(const Digest& digest, const std::optional<Found>& found);
 
   FileSystem& file_system_;
@@ -105,7 +109,6 @@ class Cache {
   const Clock& clock_;
   EventSink events_;
   mutable CacheCounters counters_;
-  std::atomic<std::uint64_t> told_repairs_{0};
   CacheLimits limits_;
   std::chrono::milliseconds lock_wait_;
   DirectoryState state_;

@@ -47,8 +47,11 @@ Step enter_root(FileSystem& fs, const DirectoryChoice& choice) {
 void write_tag(FileSystem& fs, int root) {
   struct ::stat stat {};
   if (fs.stat_at(root, k_tag_name, stat) != -ENOENT) return;
-  // Only a courtesy to backup programs: that it cannot be written changes nothing.
-  publish_private_file(fs, root, k_tag_name, std::as_bytes(std::span(k_tag)));
+  // Only a courtesy to backup programs: that it cannot be written changes nothing. Under its own name at
+  // once, for nobody sweeps temporary files in this folder.
+  const Descriptor tag(fs, fs.open_at(root, k_tag_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+  if (tag.is_open() && fs.change_mode(tag.get(), 0600) == 0)
+    fs.write_full(tag.get(), std::as_bytes(std::span(k_tag)));
 }
 
 }  // namespace

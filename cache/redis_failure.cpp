@@ -64,6 +64,8 @@ std::string describe(RedisFailure failure) {
       return "closed the connection";
     case RedisFault::timed_out:
       return "took longer to answer than an operation may take";
+    case RedisFault::too_slow:
+      return "answers so late that compiling is no slower: use one that is nearer or less busy";
     case RedisFault::too_large:
       return "answered with more than 64 MiB, the limit of an entry";
     case RedisFault::bad_protocol:

@@ -25,6 +25,7 @@ enum class RedisFault : std::uint8_t {
   io_error,
   closed,
   timed_out,
+  too_slow,  // each answer came in time, but all of them together took too long
   too_large,
   bad_protocol,
   // Said by the server.

@@ -93,7 +93,14 @@ std::optional<RedisReply> RedisRemote::ask(Operation operation, InPause in_pause
   const RedisReply::Kind kind = answer.reply.kind;
   const bool is_absent = expected == RedisReply::Kind::bytes && kind == RedisReply::Kind::nil;
   if (!failure && kind != expected && !is_absent) failure.fault = RedisFault::bad_protocol;
-  if (!failure) return std::move(answer.reply);
+  if (!failure) {
+    if (gate_.note_answer(steady_clock::now() - start) == Change::budget_spent) {
+      turn.unlock();
+      context_.tell(EventLevel::warning, "remote.off",
+                    sentence({RedisFault::too_slow, 0}, Change::budget_spent));
+    }
+    return std::move(answer.reply);
+  }
 
   // An answer to another question: so would be what follows on this connection.
   if (failure.fault == RedisFault::bad_protocol) connection_.reset();
@@ -178,7 +185,7 @@ std::string RedisRemote::sentence(RedisFailure failure, Change change) const {
         return "; this process does not ask it again";
       case Change::budget_spent:
         return fmt::format(
-            "; with that, operations that failed took {} ms, the most that this process waits "
+            "; with that, operations that failed or were slow took {} ms, the most that this process waits "
             "in all: it does not ask it again",
             options_.trouble_budget.count());
     }

@@ -31,7 +31,9 @@ RedisFailure shake_hands(SSL* session, int socket, Deadline deadline) {
   while (true) {
     ERR_clear_error();
     const int result = SSL_do_handshake(session);
-    if (result == 1) return {};
+    // A handshake without a verified certificate fails by itself; that it does is not left to one setting.
+    if (result == 1 && SSL_get_verify_result(session) == X509_V_OK) return {};
+    if (result == 1) return failure_of_handshake(session);
     const int why = SSL_get_error(session, result);
     if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) return failure_of_handshake(session);
     if (!wait_until_ready(socket, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline))
@@ -50,13 +52,15 @@ void TlsTrust::Free::operator()(ssl_ctx_st* context) const noexcept {
 }
 
 ssl_ctx_st* TlsTrust::get() {
-  if (!context_) {
-    context_.reset(SSL_CTX_new(TLS_client_method()));
-    if (context_ && (SSL_CTX_set_default_verify_paths(context_.get()) != 1 ||
-                     SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION) != 1))
-      context_.reset();
-    if (context_) SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
-  }
+  if (context_) return context_.get();
+  // Kept only when it is complete: a child that is forked meanwhile makes its own.
+  decltype(context_) context(SSL_CTX_new(TLS_client_method()));
+  if (!context) return nullptr;
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  if (SSL_CTX_set_default_verify_paths(context.get()) != 1 ||
+      SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1)
+    return nullptr;
+  context_ = std::move(context);
   return context_.get();
 }
 

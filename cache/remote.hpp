@@ -2,9 +2,10 @@
 // program itself; what it answers is verified like any entry, which finds damage and not malice.
 //
 // No trouble of the server or the network costs more than a bounded time: connecting and each operation have
-// a deadline, trouble is summed up, and when it reaches the budget the tier is off for the rest of the
-// process, with the reason. After trouble the server is left alone for a moment first. There are no locks
-// between machines: a duplicate compile of some tens of milliseconds is cheaper than a protocol.
+// a deadline, trouble is summed up (failures, and what answers take beyond 50 ms), and when it reaches the
+// budget the tier is off for the rest of the process, with the reason. After trouble the server is left alone
+// for a moment first. There are no locks between machines: a duplicate compile of some tens of milliseconds
+// is cheaper than a protocol.
 #pragma once
 
 #include <jitsmith/cache/context.hpp>

@@ -43,6 +43,16 @@ RemoteGate::Change RemoteGate::note_failure(RedisFailure failure, Duration spent
   return Change::pause;
 }
 
+RemoteGate::Change RemoteGate::note_answer(Duration spent) {
+  if (spent <= k_quick) return Change::none;
+  const std::scoped_lock lock(mutex_);
+  if (off_ != Change::none) return Change::none;
+  spent_ += spent - k_quick;
+  if (spent_ < budget_) return Change::none;
+  off_why_ = {RedisFault::too_slow, 0};
+  return off_ = Change::budget_spent;
+}
+
 void RemoteGate::note_success() {
   const std::scoped_lock lock(mutex_);
   pause_end_ = {};

@@ -20,6 +20,9 @@ class RemoteGate {
   // Full or unable to save: often cured in a minute, as a full disk is.
   static constexpr std::chrono::seconds k_write_pause{60};
 
+  // A kernel comes in a millisecond or so, from another site in some tens.
+  static constexpr std::chrono::milliseconds k_quick{50};
+
   enum class Operation { read, write };
 
   enum class Change { none, pause, writes_paused, writes_off, off, budget_spent };
@@ -37,6 +40,10 @@ class RemoteGate {
 
   // Takes note of an operation that failed after `spent`, and says what has come of it.
   Change note_failure(RedisFailure failure, Duration spent, TimePoint now);
+
+  // Takes note of an answer that came after `spent`: what it took beyond k_quick is trouble as well, for a
+  // server that always answers late would otherwise cost a launch any time at all.
+  Change note_answer(Duration spent);
 
   // Ends a pause. For one that was asked by hand; otherwise there are no successes in a pause.
   void note_success();

@@ -15,7 +15,8 @@ namespace jitsmith {
 using ErrorCounts = std::map<int, std::uint64_t>;  // by errno
 
 struct CacheStats {
-  // Every get is one of these four.
+  // Every get is one of these four. One that missed, and then hit under the lock of a compile, is a miss and
+  // a hit.
   std::uint64_t hits = 0;         // in the cache directory
   std::uint64_t bundle_hits = 0;  // in a bundle
   std::uint64_t remote_hits = 0;  // in the remote tier

@@ -89,7 +89,7 @@ PutResult Store::put(const Entry& entry, const Digest& digest) {
 int Store::publish_or_make_room(const Digest& digest, std::span<const std::byte> bytes) {
   int error = publish(digest, bytes);
   if (is_full_disk(error) && !room_is_no_help_) {
-    const TrimResult made = trim_as_only_one({}, TrimCause::full_disk, {});
+    const TrimResult made = trim_as_only_one({{}, bytes.size()}, {});
     error = publish(digest, bytes);
     // Somebody else fills the disk: do not give up a fifth of the cache each minute in vain.
     room_is_no_help_ = made.removed_entries > 0 && is_full_disk(error);
@@ -178,8 +178,14 @@ void Store::note_undecodable(const Digest& digest, int shard, const PrivateFile&
   if (result == 0 && !is_same_file(now, read.stat)) return;
   if (result == 0) result = context_.file_system.unlink_at(shard, name.c_str());
   if (result == -ENOENT) return;
-  context_.counters.add(result == 0 ? &CacheStats::repaired : &CacheStats::repair_failed);
-  if (result != 0) set_known_bad(digest, true);
+  if (result != 0) {
+    context_.counters.add(&CacheStats::repair_failed);
+    set_known_bad(digest, true);
+    return;
+  }
+  context_.counters.add(&CacheStats::repaired);
+  context_.tell(EventLevel::info, "cache.repaired",
+                fmt::format("the damaged entry {} was removed", digest.hex()));
 }
 
 PutResult Store::note_write_failure(const Digest& digest, int error) {

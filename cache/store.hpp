@@ -66,7 +66,7 @@ class Store {
   ClearResult clear();
 
   // Tries to lock the key for a compile, for at most `max_wait`; `what` is named in the message when that
-  // takes long. Ask the store again when it has waited. The lock excludes threads as well. Where nothing can
+  // takes long. Ask the store again then. The lock excludes threads as well. Where nothing can
   // be stored at present it is unavailable at once: those who wait would compile one after another.
   BuildLock lock_build(const Digest& digest, std::string_view what, std::chrono::milliseconds max_wait);
 
@@ -87,7 +87,10 @@ class Store {
     int error = 0;                 // of the stat, which is not set then
     struct ::stat stat {};
   };
-  enum class TrimCause { limits, full_disk };
+  struct TrimOrder {
+    CacheLimits limits;
+    std::uint64_t room_bytes = 0;  // on a full disk: the size of the entry that found no room
+  };
   struct Sighting;
 
   int publish(const Digest& digest, std::span<const std::byte> bytes);
@@ -102,23 +105,25 @@ class Store {
   void set_known_bad(const Digest& digest, bool bad);
   PrivateDirectory open_shard(const std::string& name, IfMissing if_missing) const;
 
-  // Calls `visit` for every file of ours, shard after shard, opening none. The errors of shards that cannot
-  // be read; what was read of them is visited all the same.
-  ErrorCounts walk(const std::function<void(const OwnFile&)>& visit) const;
+  // Calls `visit` for every file of ours in every `step`-th shard, one after another, opening none. The
+  // errors of shards that cannot be read; what was read of them is visited all the same.
+  ErrorCounts walk(const std::function<void(const OwnFile&)>& visit, unsigned step = 1) const;
 
   // store_trim.cpp
   void note_stored(std::uint64_t size_bytes);
-  TrimResult trim_as_only_one(const CacheLimits& limits, TrimCause cause, std::chrono::milliseconds patience);
-  std::optional<TrimResult> trim_unless_busy(const CacheLimits& limits, TrimCause cause);
-  TrimResult trim_now(const CacheLimits& limits, TrimCause cause, TrimMode mode);
-  Sighting look(TrimMode mode, bool with_entries, TrimResult& result);
+  TrimResult trim_as_only_one(const TrimOrder& order, std::chrono::milliseconds patience);
+  std::optional<TrimResult> trim_unless_busy(const TrimOrder& order);
+  TrimResult trim_now(const TrimOrder& order, TrimMode mode);
+  UsageEstimate::Due scan();
+  Sighting look(TrimMode mode, bool with_entries, TrimResult& result, unsigned step);
   void remove_oldest(Sighting& seen, const Usage& goal, TrimMode mode, TrimResult& result);
   void sweep(const OwnFile& file, TrimMode mode, TrimResult& result);
   void note_trim_failure(int error, TrimMode mode, TrimResult& result);
-  void tell_trimmed(const TrimResult& result, TrimCause cause);
+  void tell_trimmed(const TrimResult& result, const TrimOrder& order);
 
   // store_lock.cpp: the file of byte locks, newly opened; not open when there is none, which is then counted.
   Descriptor open_locks();
+  bool is_there(const Digest& digest) const;
 
   CacheContext context_;
   Descriptor entries_;

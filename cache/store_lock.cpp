@@ -62,6 +62,13 @@ Descriptor Store::open_locks() {
   return {};
 }
 
+bool Store::is_there(const Digest& digest) const {
+  const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::fail);
+  struct ::stat stat {};
+  return shard.is_usable() &&
+         context_.file_system.stat_at(shard.directory.get(), entry_name(digest).c_str(), stat) == 0;
+}
+
 BuildLock Store::lock_build(const Digest& digest, std::string_view what, std::chrono::milliseconds max_wait) {
   BuildLock lock;
   if (writes_closed()) return lock;
@@ -72,7 +79,7 @@ BuildLock Store::lock_build(const Digest& digest, std::string_view what, std::ch
   const nanoseconds limit =
       std::clamp<std::chrono::milliseconds>(max_wait, std::chrono::milliseconds(0), k_longest_wait);
   BackOff back_off(start);
-  for (bool is_told = false;;) {
+  for (bool has_waited = false, is_told = false;;) {
     int result = context_.file_system.lock_byte(file.get(), build_lock_byte(digest));
     if (result == 0) {
       lock.outcome = LockOutcome::held;
@@ -84,8 +91,13 @@ BuildLock Store::lock_build(const Digest& digest, std::string_view what, std::ch
       context_.counters.add(&CacheStats::lock_failed, -result);
       return lock;
     }
-    if (!std::exchange(lock.waited, true)) context_.counters.add(&CacheStats::lock_waits);
+    if (!std::exchange(has_waited, true)) context_.counters.add(&CacheStats::lock_waits);
 
+    // The holder publishes before it lets go, and a child that it forked may keep the lock for long.
+    if (is_there(digest)) {
+      lock.outcome = LockOutcome::stored;
+      return lock;
+    }
     const nanoseconds waited = context_.clock.steady() - start;
     if (waited >= limit) {
       lock.outcome = LockOutcome::timed_out;
@@ -98,7 +110,7 @@ BuildLock Store::lock_build(const Digest& digest, std::string_view what, std::ch
       return lock;
     }
     if (waited > k_patience && !std::exchange(is_told, true)) {
-      context_.tell(EventLevel::info, "cache.wait",
+      context_.tell(EventLevel::warning, "cache.wait",
                     fmt::format("{} has been waited for {} while another process or thread compiles it; "
                                 "after {} it will be compiled here as well",
                                 what, in_seconds(waited), in_seconds(limit)));

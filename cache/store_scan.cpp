@@ -2,6 +2,8 @@
 #include <jitsmith/cache/names.hpp>
 #include <jitsmith/cache/store.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +20,12 @@ std::vector<std::string> sorted_names(FileSystem& fs, const PrivateDirectory& sh
   return names;
 }
 
+// Why the shard hides what it holds, if it holds anything; 0 when it does not.
+int error_of(const PrivateDirectory& shard) {
+  if (shard.error != 0) return shard.error == ENOENT ? 0 : shard.error;
+  return shard.vetting == Vetting::trusted ? 0 : EPERM;
+}
+
 std::string problem_of(const PrivateFile& read, const Decoded& decoded, const Digest& digest) {
   if (read.error != 0) return std::strerror(read.error);
   if (read.vetting != Vetting::trusted) return std::string(describe(read.vetting));
@@ -32,6 +40,15 @@ void Store::list(const EntryVisitor& visit) const {
   FileSystem& fs = context_.file_system;
   for (unsigned index = 0; index < k_shard_count; ++index) {
     const PrivateDirectory shard = open_shard(shard_name(index), IfMissing::fail);
+    if (error_of(shard) != 0) {
+      ListedEntry unreadable;
+      unreadable.digest.high = std::uint64_t{index} << 56;
+      unreadable.problem =
+          fmt::format("all entries that begin with {}: their folder {}", shard_name(index),
+                      shard.error != 0 ? fmt::format("cannot be read ({})", std::strerror(shard.error))
+                                       : std::string(describe(shard.vetting)));
+      visit(unreadable);
+    }
     for (const std::string& name : sorted_names(fs, shard)) {
       const auto digest = parse_entry_name(name);
       if (!digest || shard_of(*digest) != index) continue;
@@ -53,13 +70,13 @@ void Store::list(const EntryVisitor& visit) const {
   }
 }
 
-ErrorCounts Store::walk(const std::function<void(const OwnFile&)>& visit) const {
+ErrorCounts Store::walk(const std::function<void(const OwnFile&)>& visit, unsigned step) const {
   FileSystem& fs = context_.file_system;
   ErrorCounts errors;
   std::vector<std::string> names;
-  for (unsigned index = 0; index < k_shard_count; ++index) {
+  for (unsigned index = 0; index < k_shard_count; index += step) {
     const PrivateDirectory shard = open_shard(shard_name(index), IfMissing::fail);
-    if (shard.error != 0 && shard.error != ENOENT) ++errors[shard.error];
+    if (const int error = error_of(shard); error != 0) ++errors[error];
     if (!shard.is_usable()) continue;
     names.clear();
     if (const int result = fs.list(shard.directory.get(), names); result < 0) ++errors[-result];
@@ -76,7 +93,7 @@ ErrorCounts Store::walk(const std::function<void(const OwnFile&)>& visit) const 
 ClearResult Store::clear() {
   ClearResult cleared;
   if (access_ == StoreAccess::read_only) return cleared;
-  walk([&](const OwnFile& file) {
+  const ErrorCounts unread = walk([&](const OwnFile& file) {
     const int error = file.error != 0 ? file.error : -context_.file_system.unlink_at(file.shard, file.name);
     if (error == 0) {
       ++cleared.files;
@@ -85,6 +102,7 @@ ClearResult Store::clear() {
       ++cleared.failed;
     }
   });
+  for (const auto& [error, shards] : unread) cleared.failed += shards;
   usage_.forget();
   return cleared;
 }

@@ -52,77 +52,89 @@ void Store::note_stored(std::uint64_t size_bytes) {
   UsageEstimate::Due due = usage_.note_put(size_bytes);
   if (due == UsageEstimate::Due::scan) {
     const std::unique_lock alone(tidying_, std::try_to_lock);
-    if (!alone.owns_lock()) return;                  // another thread is at it
-    if (usage_.due() == UsageEstimate::Due::scan) {  // not done by another thread since
-      TrimResult ignored;
-      usage_.reseed(look(TrimMode::remove, false, ignored).used);
-      due = is_within(usage_.now(), limits_) ? UsageEstimate::Due::nothing : UsageEstimate::Due::trim;
-    }
+    if (!alone.owns_lock()) return;                              // another thread is at it
+    if (usage_.due() == UsageEstimate::Due::scan) due = scan();  // else another thread has been since
   }
-  if (due == UsageEstimate::Due::trim) trim_as_only_one(limits_, TrimCause::limits, k_back_pressure);
+  if (due == UsageEstimate::Due::trim) trim_as_only_one({limits_}, k_back_pressure);
+}
+
+// A program often stores one kernel in its life, and should not walk over ten thousand others for it. Digests
+// are spread evenly, so a few shards tell roughly what all hold; only a directory that is small, or may be
+// near its limits, is walked over.
+UsageEstimate::Due Store::scan() {
+  TrimResult ignored;
+  constexpr unsigned k_sampled_shards = 8, k_sampled_part = k_shard_count / k_sampled_shards;
+  constexpr std::uint64_t k_few = 64;  // in the sample: 2000 in all, which take a millisecond or two
+  const Usage sample = look(TrimMode::remove, false, ignored, k_sampled_part).used;
+  const Usage all{sample.bytes * k_sampled_part, sample.entries * k_sampled_part};
+  const bool is_far_from_limits = is_within({2 * all.bytes, 2 * all.entries}, limits_);
+  usage_.reseed(
+      sample.entries > k_few && is_far_from_limits ? all : look(TrimMode::remove, false, ignored, 1).used);
+  return is_within(usage_.now(), limits_) ? UsageEstimate::Due::nothing : UsageEstimate::Due::trim;
 }
 
 TrimResult Store::trim(const CacheLimits& limits, TrimMode mode) {
   if (access_ == StoreAccess::read_only) return {};
-  return mode == TrimMode::dry_run ? trim_now(limits, TrimCause::limits, mode)
-                                   : trim_as_only_one(limits, TrimCause::limits, {});
+  return mode == TrimMode::dry_run ? trim_now({limits}, mode) : trim_as_only_one({limits}, {});
 }
 
-TrimResult Store::trim_as_only_one(const CacheLimits& limits, TrimCause cause,
-                                   std::chrono::milliseconds patience) {
+TrimResult Store::trim_as_only_one(const TrimOrder& order, std::chrono::milliseconds patience) {
   const auto give_up = context_.clock.steady() + patience;
-  std::optional<TrimResult> result = trim_unless_busy(limits, cause);
+  std::optional<TrimResult> result = trim_unless_busy(order);
   while (!result && context_.clock.steady() < give_up) {
     context_.clock.sleep(k_pause);
-    result = trim_unless_busy(limits, cause);
+    result = trim_unless_busy(order);
   }
   if (!result) return {.left_to_another = true};
-  tell_trimmed(*result, cause);
+  tell_trimmed(*result, order);
   return *result;
 }
 
 // Nothing while another thread or process trims.
-std::optional<TrimResult> Store::trim_unless_busy(const CacheLimits& limits, TrimCause cause) {
+std::optional<TrimResult> Store::trim_unless_busy(const TrimOrder& order) {
   const std::unique_lock alone(tidying_, std::try_to_lock);
   if (!alone.owns_lock()) return std::nullopt;
   const Descriptor locks = open_locks();
   const int locked = locks.is_open() ? context_.file_system.lock_byte(locks.get(), k_trim_lock_byte) : 0;
   if (locked == -EAGAIN) return std::nullopt;
   if (locked < 0) context_.counters.add(&CacheStats::lock_failed, -locked);
-  return trim_now(limits, cause, TrimMode::remove);
+  return trim_now(order, TrimMode::remove);
 }
 
-TrimResult Store::trim_now(const CacheLimits& limits, TrimCause cause, TrimMode mode) {
+TrimResult Store::trim_now(const TrimOrder& order, TrimMode mode) {
   TrimResult result;
-  Sighting seen = look(mode, true, result);
+  Sighting seen = look(mode, true, result, 1);
   result.entries = seen.used.entries;
   result.bytes = seen.used.bytes;
-  remove_oldest(seen, cause == TrimCause::limits ? trim_goal(seen.used, limits) : room_goal(seen.used), mode,
-                result);
+  const Usage goal =
+      order.room_bytes == 0 ? trim_goal(seen.used, order.limits) : room_goal(seen.used, order.room_bytes);
+  remove_oldest(seen, goal, mode, result);
   if (mode == TrimMode::remove) usage_.reseed(seen.used);
   return result;
 }
 
-// Also sweeps, for a temporary file of that age has no living writer, whoever looks.
-Store::Sighting Store::look(TrimMode mode, bool with_entries, TrimResult& result) {
+// Every `step`-th shard. Also sweeps, for a temporary file of that age has no living writer, whoever looks.
+Store::Sighting Store::look(TrimMode mode, bool with_entries, TrimResult& result, unsigned step) {
   Sighting seen;
   const WallTime now = context_.clock.wall();
-  const ErrorCounts unread = walk([&](const OwnFile& file) {
-    if (file.error != 0) return note_trim_failure(file.error, mode, result);
-    if (!S_ISREG(file.stat.st_mode)) return;  // not one that we made
-    const WallTime used = modification_time(file.stat);
-    if (!file.digest) {
-      // A younger one counts for nothing: writers that die often would drive out the entries with what they
-      // leave.
-      if (is_older_than(now, used, k_leftover_age)) sweep(file, mode, result);
-      return;
-    }
-    const std::uint64_t bytes = bytes_on_disk(file.stat);
-    seen.used.bytes += bytes;
-    ++seen.used.entries;
-    if (with_entries && is_older_than(now, used, k_trim_grace))
-      seen.old.push_back({used > now ? WallTime::min() : used, *file.digest, bytes});
-  });
+  const ErrorCounts unread = walk(
+      [&](const OwnFile& file) {
+        if (file.error != 0) return note_trim_failure(file.error, mode, result);
+        if (!S_ISREG(file.stat.st_mode)) return;  // not one that we made
+        const WallTime used = modification_time(file.stat);
+        if (!file.digest) {
+          // A younger one counts for nothing: writers that die often would drive out the entries with what
+          // they leave.
+          if (is_older_than(now, used, k_leftover_age)) sweep(file, mode, result);
+          return;
+        }
+        const std::uint64_t bytes = bytes_on_disk(file.stat);
+        seen.used.bytes += bytes;
+        ++seen.used.entries;
+        if (with_entries && is_older_than(now, used, k_trim_grace))
+          seen.old.push_back({used > now ? WallTime::min() : used, *file.digest, bytes});
+      },
+      step);
   for (const auto& [error, times] : unread)
     for (std::uint64_t i = 0; i < times; ++i) note_trim_failure(error, mode, result);
   return seen;
@@ -158,7 +170,7 @@ void Store::note_trim_failure(int error, TrimMode mode, TrimResult& result) {
   if (mode == TrimMode::remove) context_.counters.add(&CacheStats::trim_failed, error);
 }
 
-void Store::tell_trimmed(const TrimResult& result, TrimCause cause) {
+void Store::tell_trimmed(const TrimResult& result, const TrimOrder& order) {
   if (result.removed_entries + result.swept + result.failed == 0) return;
   context_.counters.add(&CacheStats::trims);
   context_.counters.add(&CacheStats::trimmed, result.removed_entries);
@@ -166,8 +178,8 @@ void Store::tell_trimmed(const TrimResult& result, TrimCause cause) {
   context_.tell(EventLevel::info, "cache.trimmed",
                 fmt::format("{}: removed {} of {} entries ({} of {} bytes), the least recently used first, "
                             "and {} leftovers of dead writers; {} files could not be removed",
-                            cause == TrimCause::limits ? "the cache directory was brought under its limits"
-                                                       : "the disk is full",
+                            order.room_bytes == 0 ? "the cache directory was brought under its limits"
+                                                  : "the disk is full",
                             result.removed_entries, result.entries, result.removed_bytes, result.bytes,
                             result.swept, result.failed));
 }

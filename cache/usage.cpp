@@ -47,8 +47,9 @@ Usage trim_goal(const Usage& used, const CacheLimits& limits) {
   return goal;
 }
 
-Usage room_goal(const Usage& used) {
-  return {four_fifths(used.bytes), four_fifths(used.entries)};
+Usage room_goal(const Usage& used, std::uint64_t needed_bytes) {
+  const Usage few = used - Usage{8 * needed_bytes, 8};
+  return {std::max(few.bytes, four_fifths(used.bytes)), std::max(few.entries, four_fifths(used.entries))};
 }
 
 UsageEstimate::Due UsageEstimate::note_put(std::uint64_t size_bytes) {

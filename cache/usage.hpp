@@ -29,8 +29,10 @@ bool is_within(const Usage& used, const CacheLimits& limits);
 // What a trim should leave: 80 % of each limit that is exceeded, and of the other as much as there is.
 Usage trim_goal(const Usage& used, const CacheLimits& limits);
 
-// The same when the disk is full: 80 % of what is there, also in number, for inodes can be what is missing.
-Usage room_goal(const Usage& used);
+// The same when the disk is full: room for a few entries of the size that found none, and as many inodes;
+// never less than 80 % of what is there. No more, for it may be others that fill the disk, and each process
+// finds it full for itself.
+Usage room_goal(const Usage& used, std::uint64_t needed_bytes);
 
 // Thread safe, and usable in a forked child.
 class UsageEstimate {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -151,17 +152,32 @@ std::string HostCompiler::compiler_path() const {
       {});
 }
 
+std::string HostCompiler::identity_now() const {
+  const fs::path path = fs::canonical(compiler_path());
+  // The driver and the compiler proper come from one package build, so the driver's build-id stands for both.
+  const auto build_id = build_id_of_file(path.string());
+  return fmt::format("{} {}", path.filename().string(),
+                     build_id ? "build-id " + *build_id : "xxh3 " + digest_of(read_file(path)).hex());
+}
+
 std::string HostCompiler::identity() {
   const std::lock_guard lock(mutex_);
-  if (identity_.empty()) {
-    const fs::path path = fs::canonical(compiler_path());
-    // The driver and the compiler proper come from one package build, so the driver's build-id stands for
-    // both.
-    const auto build_id = build_id_of_file(path.string());
-    identity_ = fmt::format("{} {}", path.filename().string(),
-                            build_id ? "build-id " + *build_id : "xxh3 " + digest_of(read_file(path)).hex());
-  }
+  if (identity_.empty()) identity_ = identity_now();
   return identity_;
+}
+
+// The key of what was just compiled names a compiler: it must be the one that was run.
+void HostCompiler::check_identity() {
+  const std::string now = identity_now();
+  const std::lock_guard lock(mutex_);
+  if (identity_.empty() || identity_ == now) return;
+  const std::string before = std::exchange(identity_, now);
+  throw TransientCompileError(
+      fmt::format(
+          "the host compiler was replaced while this program ran ({} became {}), so that what it compiles "
+          "belongs under another key; ask for the kernel again",
+          before, now),
+      {});
 }
 
 std::vector<std::string> HostCompiler::options(const std::string& /*arch*/) const {
@@ -218,6 +234,8 @@ Binary HostCompiler::compile(const SpecializedSource& source, const std::string&
     if (may_pass(result)) throw TransientCompileError(sentence, log);
     throw CompileError(sentence, log);
   }
+
+  check_identity();
 
   Binary binary;
   const auto* bytes = reinterpret_cast<const std::byte*>(code.data());

@@ -35,6 +35,9 @@ class HostCompiler : public Compiler {
 
  private:
   HostCompilerOptions options_;
+  std::string identity_now() const;
+  void check_identity();
+
   ForkMutex mutex_;
   std::string identity_;  // empty until first asked for
 };

@@ -224,7 +224,19 @@ std::string NvrtcCompiler::identity() {
 const NvrtcLibrary& NvrtcCompiler::loaded() {
   const std::string path = library_path();
   const std::lock_guard lock(mutex_);
-  if (!library_) library_ = std::make_unique<NvrtcLibrary>(path);
+  if (library_) return *library_;
+  auto library = std::make_unique<NvrtcLibrary>(path);
+  // The keys made so far name the file that was there then: it must be the one that was loaded.
+  const std::string now = nvrtc_identity(path, search_.append_flags);
+  const std::optional<std::string> before = std::exchange(identity_, now);
+  library_ = std::move(library);
+  if (before && *before != now)
+    throw TransientCompileError(
+        fmt::format(
+            "NVRTC was replaced while this program ran ({} became {}), so that what it compiles belongs "
+            "under another key; ask for the kernel again",
+            *before, now),
+        {});
   return *library_;
 }
 

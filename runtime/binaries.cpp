@@ -43,7 +43,7 @@ Binaries::Binaries(const Options& options)
       files_(options.template_folder),
       nvrtc_(options.nvrtc, options.nvrtc_options),
       host_compiler_(options.host_compiler),
-      any_toolchain_(options.policy == Policy::cached_only) {}
+      any_toolchain_(options.policy == Policy::cached_only && options.any_toolchain) {}
 
 Compiler& Binaries::compiler_for(const Target& target) {
   return target.executor == Executor::host ? static_cast<Compiler&>(host_compiler_) : nvrtc_;
@@ -85,7 +85,11 @@ std::optional<SourcedBinary> Binaries::find(const KernelSource& kernel) {
 }
 
 std::optional<SourcedBinary> Binaries::find(const Key& key, const Target& target) {
-  std::optional<Found> found = cache_.get(key.text, key.digest);
+  return binary_of(cache_.get(key.text, key.digest), key, target);
+}
+
+std::optional<SourcedBinary> Binaries::binary_of(std::optional<Found> found, const Key& key,
+                                                 const Target& target) {
   if (!found || found->entry.kind != kind_of(target)) return std::nullopt;
   std::optional<KernelFacts> facts = facts_from_text(found->entry.facts);
   if (!facts) return std::nullopt;
@@ -118,9 +122,9 @@ std::shared_ptr<const Census> Binaries::census() {
 SourcedBinary Binaries::find_or_compile(const KernelSource& kernel) {
   if (auto found = find(kernel)) return *std::move(found);
   const BuildLock lock = cache_.lock_build(kernel.key.digest, kernel.describe());
-  // Whoever had the lock has most likely stored what it compiled.
-  if (lock.waited)
-    if (auto found = find(kernel)) return *std::move(found);
+  // Whoever had the lock before has most likely stored what it compiled, also when there was no wait for it.
+  if (auto found = binary_of(cache_.get_again(kernel.key.text, kernel.key.digest), kernel.key, kernel.target))
+    return *std::move(found);
   if (lock.outcome != LockOutcome::held) cache_.note_unlocked_compile();
   return {compile(kernel), BinarySource::compiled, kernel.key.digest};
 }

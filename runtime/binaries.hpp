@@ -80,6 +80,7 @@ class Binaries {
   Compiler& compiler_for(const Target& target);
   std::vector<SourceFile> headers_of(const KernelTemplate& kernel);
   std::optional<SourcedBinary> find(const Key& key, const Target& target);
+  std::optional<SourcedBinary> binary_of(std::optional<Found> found, const Key& key, const Target& target);
   std::optional<SourcedBinary> find_of_another_toolchain(const KernelSource& kernel);
 
   EventSink events_;

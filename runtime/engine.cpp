@@ -166,8 +166,7 @@ struct Engine::State {
   SingleFlight<std::string, BinarySource, KeepValues::no> warming;
 
   // Plans of untyped requests, by device, request and forced choice.
-  ForkMutex untyped_mutex;
-  std::map<std::string, Plan> untyped;
+  ForkGuarded<std::map<std::string, Plan>> untyped;
 
   std::atomic<int> no_compile_scopes{0};
   std::atomic<std::uint64_t> plans{0};
@@ -231,13 +230,14 @@ Plan Engine::plan(const Request& request, Stream stream, const std::optional<For
   const std::string key = fmt::format("{} {} {} {}", fmt::ptr(&device), op->name,
                                       to_string(op->request.complete(request.params, op->name)),
                                       forced ? to_string(*forced) : std::string());
-  {
-    const std::scoped_lock lock(state_->untyped_mutex);
-    if (const auto place = state_->untyped.find(key); place != state_->untyped.end()) return place->second;
-  }
+  const std::optional<Plan> known = state_->untyped.with([&](const auto& untyped) {
+    const auto place = untyped.find(key);
+    return place == untyped.end() ? std::optional<Plan>() : place->second;
+  });
+  if (known) return *known;
   Plan plan = plan_on(device, request, stream, forced);
-  const std::scoped_lock lock(state_->untyped_mutex);
-  return state_->untyped.emplace(key, std::move(plan)).first->second;
+  return state_->untyped.with(
+      [&](auto& untyped) { return untyped.emplace(key, std::move(plan)).first->second; });
 }
 
 Plan Engine::remember(const PlanKey& key, Plan plan) {

@@ -87,6 +87,7 @@ Options Options::from_environment() {
   options.driver_path = environment("JITSMITH_DRIVER");
   read_number("JITSMITH_DEVICE", options.device);
   read_number("JITSMITH_HOST_SEED", options.host_seed);
+  read_choice("JITSMITH_CACHE", "1", "0");  // anything else would be on, which its writer may not have meant
   options.cache = directory_request_from_environment();
   read_bytes("JITSMITH_CACHE_MAX_BYTES", options.cache_limits.max_bytes);
   read_number("JITSMITH_CACHE_MAX_ENTRIES", options.cache_limits.max_entries);

@@ -31,6 +31,7 @@ struct Options {
   std::optional<std::string> driver_path;  // libcuda; unset: the loader's path
   int device = 0;                          // used when the calling thread has no current CUDA context
   Policy policy = Policy::compile;
+  bool any_toolchain = true;  // under cached_only: code of another compiler than the one here serves as well
   DirectoryRequest cache;
   CacheLimits cache_limits;
   std::chrono::milliseconds lock_wait{30'000};  // for another process that compiles the same kernel

@@ -18,10 +18,12 @@ void Recorder::record(const std::string& op, const std::string& arch, const std:
   if (failed_) return;
   KernelRecord record{
       .op = op, .arch = arch, .variant = variant, .params = texts_of(params), .request = std::nullopt};
-  // By digest, which is only an address: two records that share one are too rare to matter here.
-  if (!known_.insert(digest_of(to_json(record))).second) return;
+  // With the request: two that need one kernel here may need two elsewhere.
   if (request != nullptr) record.request = texts_of(*request);
-  const std::string trouble = append(to_json(record) + '\n');
+  const std::string line = to_json(record);
+  // By digest, which is only an address: two records that share one are too rare to matter here.
+  if (!known_.insert(digest_of(line)).second) return;
+  const std::string trouble = append(line + '\n');
   if (trouble.empty()) return;
   failed_ = true;
   file_ = {};

@@ -38,7 +38,7 @@ class Recorder {
 
   ForkMutex mutex_;
   Descriptor file_;
-  std::unordered_set<Digest> known_;  // of the lines without their requests
+  std::unordered_set<Digest> known_;
   bool failed_ = false;
 };
 

@@ -18,18 +18,21 @@ struct CacheArgs {
   WhyArgs why;
 };
 
-// What only concerns the directory must not read bundles, nor talk to a server.
-CacheOptions directory_only(const Options& options) {
-  CacheOptions directory = options.cache_options();
-  directory.bundles.clear();
-  directory.remote.url.clear();
-  return directory;
+// What only concerns the directory (an import: also the remote tier, which it fills) must not read bundles,
+// nor talk to a server.
+enum class Tiers { directory, directory_and_remote };
+
+CacheOptions cache_of(const Options& options, Tiers tiers) {
+  CacheOptions chosen = options.cache_options();
+  chosen.bundles.clear();
+  if (tiers == Tiers::directory) chosen.remote.url.clear();
+  return chosen;
 }
 
 // No directory: then these have nothing to do.
 template <class Work>
-int on_directory(const Options& options, const Work& work) {
-  Cache cache(directory_only(options));
+int on_directory(const Options& options, Tiers tiers, const Work& work) {
+  Cache cache(cache_of(options, tiers));
   const StatisticsAtEnd statistics(cache, options.events);
   if (const DirectoryState state = cache.state(); state.status == DirectoryStatus::off) {
     complain(state.reason);
@@ -72,7 +75,8 @@ SubCommand cache_command(Arguments& app) {
   exported.comma_separated("--arch", args->exported.archs, "ARCH,...", "Only of these architectures");
   exported.text("--op", args->exported.op, "OP", "Only of this op's templates");
   exported.text("--template", args->exported.template_path, "PATH", "Only of this template");
-  Arguments imported = arguments.sub_command("import", "Store the entries of a bundle in the directory");
+  Arguments imported =
+      arguments.sub_command("import", "Store the entries of a bundle in the directory and the remote tier");
   imported.required("file", args->import_file, "FILE.jsb", "The bundle");
   Arguments why = arguments.sub_command(
       "why", "Whether a request's kernel is cached, and how the nearest differs; exit status 1 if it is not");
@@ -87,11 +91,14 @@ SubCommand cache_command(Arguments& app) {
               return on_all_tiers(options, [&](Cache& c) { return cache_show(c, args->key, json); });
             if (verify.given()) return on_all_tiers(options, [&](Cache& c) { return cache_verify(c, json); });
             if (why.given()) return cache_why(std::move(options), args->why, json);
-            return on_directory(options, [&](Cache& c) {
+            if (imported.given())
+              return on_directory(options, Tiers::directory_and_remote, [&](Cache& c) {
+                return cache_import(c, options, args->import_file, json);
+              });
+            return on_directory(options, Tiers::directory, [&](Cache& c) {
               if (list.given()) return cache_list(c, json);
               if (trim.given()) return cache_trim(c, args->trim, json);
               if (exported.given()) return cache_export(c, options, args->exported, json);
-              if (imported.given()) return cache_import(c, options, args->import_file, json);
               return cache_clear(c, json);
             });
           }};

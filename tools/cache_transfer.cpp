@@ -89,8 +89,11 @@ int cache_import(Cache& cache, const Options& options, const std::string& file, 
       keys.push_back(entry.key_text);
   });
   for (const std::string& key : keys) {
-    const auto entry = bundle.get(key, digest_of(key));
-    if (entry && cache.put(*entry) == PutResult::stored)
+    const Digest digest = digest_of(key);
+    const auto entry = bundle.get(key, digest);
+    // Looking first leaves alone what a later version has put there.
+    const bool is_there = entry && cache.get_again(key, digest).has_value();
+    if (entry && (cache.put(*entry, digest) == PutResult::stored || is_there))
       ++stored;
     else
       ++failed;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <jitsmith/cache/cache.hpp>
+#include <jitsmith/cache/redis_url.hpp>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/tuning_table.hpp>
 #include <jitsmith/tools/cache_facts.hpp>
@@ -68,7 +69,11 @@ Json recording(const Options& options) {
   const std::filesystem::path file = options.record;
   const bool exists = ::access(file.c_str(), F_OK) == 0;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (::access(exists ? file.c_str() : folder.c_str(), W_OK) != 0) {
+  std::error_code ignored;
+  if (exists && !std::filesystem::is_regular_file(file, ignored)) {
+    json["writable"] = false;
+    json["reason"] = file.string() + " is no regular file; set JITSMITH_RECORD to one, or to a new name";
+  } else if (::access(exists ? file.c_str() : folder.c_str(), exists ? R_OK | W_OK : W_OK) != 0) {
     json["writable"] = false;
     json["reason"] = fmt::format("{} cannot be written ({}); set JITSMITH_RECORD to a file that can",
                                  (exists ? file : folder).string(), std::strerror(errno));
@@ -83,16 +88,12 @@ Json tuning_table(const Options& options) {
   return {{"path", options.tuning_table}, {"rows", table.rows().size()}, {"problems", problems}};
 }
 
-// "redis://***@host:6379/0?***": user and password stand before the last '@' of a URL, some in its query.
+// What may be printed of it; nothing of a URL that is not understood, for the password can stand anywhere in
+// it.
 std::string without_credentials(std::string_view url) {
-  const std::size_t query = url.find('?');
-  std::string text(url.substr(0, query));
-  if (const std::size_t at = text.rfind('@'); at != std::string::npos) {
-    const std::size_t scheme = text.find("://");
-    const std::size_t begin = scheme < at ? scheme + 3 : 0;
-    text.replace(begin, at - begin, "***");
-  }
-  return query == std::string_view::npos ? text : text + "?***";
+  const ParsedRedisUrl parsed = parse_redis_url(url);
+  if (!parsed.url) return "(hidden: " + parsed.refusal + ")";
+  return parsed.url->endpoint() + (parsed.url->has_credentials() ? " (user or password hidden)" : "");
 }
 
 // Everything that begins with JITSMITH_, so that a misspelt name is seen as well, and what steers the
@@ -110,7 +111,8 @@ Json environment() {
       continue;
     // A URL under a misspelt name holds a password too.
     const std::string_view value = text.substr(equals + 1);
-    const bool secret = begins("JITSMITH_REMOTE") || value.find("://") != std::string_view::npos;
+    const bool secret = (begins("JITSMITH_REMOTE") && !begins("JITSMITH_REMOTE_MODE=")) ||
+                        value.find("://") != std::string_view::npos;
     json[std::string(text.substr(0, equals))] = secret ? without_credentials(value) : std::string(value);
   }
   return json;

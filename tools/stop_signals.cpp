@@ -9,7 +9,7 @@ namespace jitsmith {
 
 StopSignals::StopSignals() {
   ::sigemptyset(&blocked_);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
       ::sigaddset(&blocked_, signal);

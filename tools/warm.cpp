@@ -18,7 +18,10 @@
 namespace jitsmith {
 namespace {
 
-Options for_warming(Options options) {
+Options for_warming(Options options, bool dry_run) {
+  // What another compiler made would not serve a program that may compile, so it is no reason not to warm. A
+  // dry run asks what a program under the user's own policy would find.
+  options.any_toolchain = dry_run && options.policy == Policy::cached_only;
   // A production environment says cached_only, and warming is how it comes to have what it needs: the workers
   // compile whatever it says, and this process looks only.
   options.policy = Policy::cached_only;
@@ -48,7 +51,7 @@ void tell_of_workers(const Options& options, const WarmSet& set, const WarmRun& 
 }
 
 int warm(Options options, const WarmArgs& args, StopSignals& signals) {
-  options = for_warming(std::move(options));
+  options = for_warming(std::move(options), args.dry_run);
   auto engine = std::make_unique<Engine>(options);
   const DirectoryState state = engine->cache().state();
   const bool usable = state.status == DirectoryStatus::usable;
@@ -95,7 +98,9 @@ int warm(Options options, const WarmArgs& args, StopSignals& signals) {
       success = false;
     }
   print_report(report, args.json);
-  return success ? k_success : k_failure;
+  // A record or a request that came to nothing is told, and is a failure where nobody reads what is told.
+  const bool as_asked = report.problems.empty() && !(set.items().empty() && set.without_kernel() == 0);
+  return success && as_asked ? k_success : k_failure;
 }
 
 }  // namespace

@@ -38,8 +38,9 @@ TEST_CASE("F3: A damaged entry is a miss, is removed, and can be put again") {
   CHECK_FALSE(fs::exists(bench.path()));
   CHECK(bench.stats().corrupt == 1);
   CHECK(bench.stats().repaired == 1);
-  REQUIRE(bench.told.size() == 1);
+  REQUIRE(bench.told.size() == 2);
   CHECK(bench.told[0].starts_with("cache.corrupt: "));
+  CHECK(bench.told[1].starts_with("cache.repaired: "));
   CHECK(bench.put(bench.entry) == PutResult::stored);
   CHECK(bench.get() == bench.entry);
 }

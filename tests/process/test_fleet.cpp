@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -58,7 +59,7 @@ class Fleet {
   // Thirty-two machines are played by the few cores of one here: where the server is sound, its speed is not
   // what is tested.
   static RemoteOptions patient(std::string url) {
-    return {.url = std::move(url), .connect_timeout = 2s, .operation_timeout = 10s};
+    return {.url = std::move(url), .connect_timeout = 2s, .operation_timeout = 10s, .trouble_budget = 60s};
   }
   // The deadlines that a user gets.
   static RemoteOptions as_users(std::string url) { return {.url = std::move(url)}; }
@@ -91,20 +92,21 @@ std::string url_of(std::uint16_t port) {
 void check_without_help(const std::string& url) {
   const StubCompiler compiler(1ms);
   Fleet fleet(compiler);
-  const Seconds alone = fleet.run(k_machines, {});
-  REQUIRE(compiler.runs() == k_machines * k_kernels);
   const RemoteOptions remote = Fleet::as_users(url);
+  // Twice the time for a machine that is busy with other things meanwhile; what must not happen is that the
+  // budget multiplies, by kernels or by machines.
+  const Seconds alone = fleet.run(k_machines, {});
   const Seconds took = fleet.run(k_machines, remote);
   CHECK(compiler.runs() == 2 * k_machines * k_kernels);
-  // Half as long again for a machine that is busy with other things: the budget is what must not multiply.
-  CHECK(took < alone * 1.5 + Seconds(remote.trouble_budget) + 1s);
+  CHECK(took < alone * 2 + Seconds(remote.trouble_budget) + 1s);
 }
 
 }  // namespace
 
 TEST_SUITE_BEGIN("fleet");
 
-TEST_CASE("After the first machine of a fleet has run, the other thirty-one compile nothing [nosan]") {
+TEST_CASE(
+    "After the first machine of a fleet has run, the other thirty-one compile nothing [nosan] [serial]") {
   if (!have_program("redis-server")) return report_skip("there is no redis-server");
   const RedisServer server;
   const StubCompiler compiler(20ms);
@@ -116,7 +118,7 @@ TEST_CASE("After the first machine of a fleet has run, the other thirty-one comp
   CHECK(compiler.runs() == k_kernels);
 }
 
-TEST_CASE("A fleet that starts cold and all at once ends with right results [nosan]") {
+TEST_CASE("A fleet that starts cold and all at once ends with right results [nosan] [serial]") {
   if (!have_program("redis-server")) return report_skip("there is no redis-server");
   const RedisServer server;
   const StubCompiler compiler(20ms);
@@ -126,16 +128,28 @@ TEST_CASE("A fleet that starts cold and all at once ends with right results [nos
   CHECK(compiler.runs() < k_machines * k_kernels);  // some came later than another one's result
 }
 
-TEST_CASE("F39: A fleet whose server is dead from the start is as fast as without it [nosan]") {
+TEST_CASE("F39: A fleet whose server is dead from the start is as fast as without it [nosan] [serial]") {
   check_without_help(url_of(free_port()));
 }
 
-TEST_CASE("F39: A fleet whose server accepts and never answers loses no more than the budget [nosan]") {
+TEST_CASE(
+    "F39: A fleet whose server accepts and never answers loses no more than the budget [nosan] [serial]") {
   const StubServer server([](Peer& peer) { peer.say_nothing(); });
   check_without_help(url_of(server.port()));
 }
 
-TEST_CASE("F39: A fleet whose server lies compiles for itself [nosan]") {
+TEST_CASE(
+    "F39: A fleet whose server answers late, but in time, loses no more than the budget [nosan] [serial]") {
+  const StubServer server([](Peer& peer) {
+    for (auto words = peer.command(); !words.empty(); words = peer.command()) {
+      std::this_thread::sleep_for(400ms);
+      peer.say(words.front() == "GET" ? "$-1\r\n" : "+OK\r\n");
+    }
+  });
+  check_without_help(url_of(server.port()));
+}
+
+TEST_CASE("F39: A fleet whose server lies compiles for itself [nosan] [serial]") {
   const StubServer server([](Peer& peer) {
     while (!peer.command().empty()) peer.say("$5\r\nhello\r\n");
   });

@@ -128,7 +128,8 @@ TEST_CASE("no user and no password is ever printed") {
   const TempDir here;
   for (const char* url :
        {"redis://alice:s3cret@127.0.0.1:1/0", "rediss://:s3cret@127.0.0.1:1", "alice:s3cret@host",
-        "redis://alice:s3c@ret/s3cret@127.0.0.1:1", "redis://127.0.0.1:1/0?password=s3cret"}) {
+        "redis://alice:s3c@ret/s3cret@127.0.0.1:1", "redis://:s3cret", "redis://alice:s3cret?x@h",
+        "redis://127.0.0.1:1#s3cret", "redis://127.0.0.1:1/0?password=s3cret"}) {
     CAPTURE(url);
     for (const char* name : {"JITSMITH_REMOTE", "JITSMITH_REMOTES"}) {
       if (std::string(name) == "JITSMITH_REMOTES" && !has(url, "://")) continue;
@@ -146,7 +147,7 @@ TEST_CASE("no user and no password is ever printed") {
   }
   const Json environment = report(
       quick_tool(here / "c").set("JITSMITH_REMOTE", "redis://alice:s3cret@cache:6379/0"))["environment"];
-  CHECK(environment["JITSMITH_REMOTE"] == "redis://***@cache:6379/0");
+  CHECK(environment["JITSMITH_REMOTE"] == "redis://cache:6379/0 (user or password hidden)");
 }
 
 TEST_CASE("the recording file is told, and whether it can be written") {
