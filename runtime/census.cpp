@@ -98,7 +98,8 @@ std::vector<std::string> Census::toolchains(Executor executor) const {
     if (is_for(find_field(entry.fields, "target").value_or(""), executor))
       if (const auto toolchain = find_field(entry.fields, "toolchain")) ++counts[*toolchain];
   std::vector<std::pair<std::string_view, std::size_t>> order(counts.begin(), counts.end());
-  std::ranges::stable_sort(order, std::ranges::greater(), [](const auto& item) { return item.second; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<std::string> names;
   for (const auto& [name, count] : order) names.emplace_back(name);
   return names;
@@ -162,7 +163,7 @@ std::string describe_holdings(const Census& census, const Cache& cache, const Ke
                        places.not_used);
   const std::string arch(arch_of(wanted));
   std::vector<std::pair<std::string, std::size_t>> counts(archs.begin(), archs.end());
-  std::ranges::stable_partition(counts, [&](const auto& item) { return item.first == arch; });
+  std::stable_partition(counts.begin(), counts.end(), [&](const auto& item) { return item.first == arch; });
   std::vector<std::string> parts;
   for (const auto& [name, count] : counts)
     parts.push_back(parts.empty() ? fmt::format("{} of this template for {}", plural(count, "kernel"), name)
