@@ -1,5 +1,6 @@
 #include <jitsmith/cache/bundle_file.hpp>
 
+#include <jitsmith/cache/listing.hpp>
 #include <jitsmith/cache/whole_file.hpp>
 
 #include <fmt/format.h>
@@ -11,15 +12,8 @@
 namespace jitsmith {
 namespace {
 
-// Whatever the umask: a reader refuses a bundle that others can write.
+// Less the umask, and never more: a reader refuses a bundle that others can write.
 constexpr mode_t k_mode = 0644;
-
-std::string what_is_wrong(const Decoded& decoded, int error, const Digest& digest) {
-  if (error != 0) return message_of_errno(error);
-  if (!decoded.entry) return std::string(to_string(decoded.fault));
-  if (digest_of(decoded.entry->key_text) != digest) return "stored under the digest of another key";
-  return {};
-}
 
 }  // namespace
 
@@ -91,12 +85,10 @@ void BundleFile::list(const EntryVisitor& visit) const {
     listed.digest = slot.digest;
     listed.size_bytes = slot.size_bytes;
     listed.last_used = modified_;
-    listed.problem = what_is_wrong(found.decoded, found.error, slot.digest);
-    if (listed.problem.empty()) {
-      listed.kind = found.decoded.entry->kind;
-      listed.key_text = std::move(found.decoded.entry->key_text);
-      listed.facts = std::move(found.decoded.entry->facts);
-    }
+    if (found.error != 0)
+      listed.problem = message_of_errno(found.error);
+    else
+      set_content(listed, std::move(found.decoded), "stored under the digest of another key");
     visit(listed);
   }
 }

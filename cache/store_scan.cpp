@@ -1,4 +1,5 @@
 // The parts of Store that walk over all entries, for the people and programs that look after a cache.
+#include <jitsmith/cache/listing.hpp>
 #include <jitsmith/cache/names.hpp>
 #include <jitsmith/cache/store.hpp>
 
@@ -26,14 +27,6 @@ int error_of(const PrivateDirectory& shard) {
   return shard.vetting == Vetting::trusted ? 0 : EPERM;
 }
 
-std::string problem_of(const PrivateFile& read, const Decoded& decoded, const Digest& digest) {
-  if (read.error != 0) return std::strerror(read.error);
-  if (read.vetting != Vetting::trusted) return std::string(describe(read.vetting));
-  if (!decoded.entry) return std::string(to_string(decoded.fault));
-  if (digest_of(decoded.entry->key_text) != digest) return "stored under the name of another key";
-  return {};
-}
-
 }  // namespace
 
 void Store::list(const EntryVisitor& visit) const {
@@ -54,17 +47,16 @@ void Store::list(const EntryVisitor& visit) const {
       if (!digest || shard_of(*digest) != index) continue;
       const PrivateFile read = read_private_file(fs, shard.directory.get(), name.c_str(), k_entry_max_bytes);
       if (read.error == ENOENT) continue;  // removed since the folder was read
-      Decoded decoded = read.is_usable() ? decode(read.bytes) : Decoded{};
       ListedEntry listed;
       listed.digest = *digest;
       listed.size_bytes = static_cast<std::uint64_t>(read.stat.st_size);
       listed.last_used = modification_time(read.stat);
-      listed.problem = problem_of(read, decoded, *digest);
-      if (listed.problem.empty()) {
-        listed.kind = decoded.entry->kind;
-        listed.key_text = std::move(decoded.entry->key_text);
-        listed.facts = std::move(decoded.entry->facts);
-      }
+      if (read.error != 0)
+        listed.problem = std::strerror(read.error);
+      else if (read.vetting != Vetting::trusted)
+        listed.problem = describe(read.vetting);
+      else
+        set_content(listed, decode(read.bytes), "stored under the name of another key");
       visit(listed);
     }
   }

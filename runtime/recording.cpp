@@ -9,6 +9,7 @@
 
 #include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/json_lines.hpp>
 #include <jitsmith/runtime/json_text.hpp>
 
 namespace jitsmith {
@@ -125,22 +126,10 @@ std::string to_json(const KernelRecord& record) {
 Recording Recording::parse(std::string_view text, std::string_view file, std::vector<std::string>& problems) {
   Recording recording;
   std::unordered_set<std::string> known;
-  std::size_t bad_lines = 0;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    try {
-      KernelRecord record = KernelRecord::parse(line);
-      if (known.insert(to_json(record)).second) recording.lines.push_back({number, std::move(record)});
-    } catch (const InvalidRequest& problem) {
-      if (++bad_lines <= k_max_problems)
-        problems.push_back(fmt::format("{}:{}: {}", file, number, problem.what()));
-    }
-  }
-  if (bad_lines > k_max_problems)
-    problems.push_back(
-        fmt::format("{}: {} more lines are bad and skipped", file, bad_lines - k_max_problems));
+  for_each_json_line(text, file, k_max_problems, problems, [&](std::string_view line, std::size_t number) {
+    KernelRecord record = KernelRecord::parse(line);
+    if (known.insert(to_json(record)).second) recording.lines.push_back({number, std::move(record)});
+  });
   return recording;
 }
 

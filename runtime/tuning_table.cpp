@@ -11,6 +11,7 @@
 
 #include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/json_lines.hpp>
 #include <jitsmith/runtime/json_text.hpp>
 
 namespace jitsmith {
@@ -204,21 +205,8 @@ std::optional<int> exactness(const TableRow& row, std::string_view op, const Par
 TuningTable TuningTable::parse(std::string_view text, std::string_view file_name,
                                std::vector<std::string>& problems) {
   TuningTable table;
-  std::size_t bad_lines = 0;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    try {
-      table.rows_.push_back(parse_row(line));
-    } catch (const InvalidRequest& problem) {
-      if (++bad_lines <= k_max_problems)
-        problems.push_back(fmt::format("{}:{}: {}", file_name, number, problem.what()));
-    }
-  }
-  if (bad_lines > k_max_problems)
-    problems.push_back(
-        fmt::format("{}: {} more lines are bad and skipped", file_name, bad_lines - k_max_problems));
+  for_each_json_line(text, file_name, k_max_problems, problems,
+                     [&](std::string_view line, std::size_t) { table.rows_.push_back(parse_row(line)); });
   return table;
 }
 

@@ -31,6 +31,12 @@ CacheLimits limits_of(CacheLimits limits, const TrimArgs& args) {
   return limits;
 }
 
+int status_of_removal(std::uint64_t failed) {
+  if (failed == 0) return k_success;
+  complain(fmt::format("{} files could not be removed; look at the rights of the cache directory", failed));
+  return k_failure;
+}
+
 }  // namespace
 
 int cache_trim(Cache& cache, const TrimArgs& args, bool as_json) {
@@ -59,10 +65,7 @@ int cache_trim(Cache& cache, const TrimArgs& args, bool as_json) {
     complain("another process trims the cache directory just now; wait for it, or try again");
     return k_failure;
   }
-  if (result.failed == 0) return k_success;
-  complain(
-      fmt::format("{} files could not be removed; look at the rights of the cache directory", result.failed));
-  return k_failure;
+  return status_of_removal(result.failed);
 }
 
 int cache_clear(Cache& cache, bool as_json) {
@@ -72,10 +75,7 @@ int cache_clear(Cache& cache, bool as_json) {
   else
     print(fmt::format("removed {} files, {}, from {}\n", result.files, size_text(result.bytes),
                       cache.state().path));
-  if (result.failed == 0) return k_success;
-  complain(
-      fmt::format("{} files could not be removed; look at the rights of the cache directory", result.failed));
-  return k_failure;
+  return status_of_removal(result.failed);
 }
 
 }  // namespace jitsmith
