@@ -7,9 +7,9 @@
 namespace jitsmith {
 namespace {
 
-constexpr FileMagic k_magic = {0x89, 'J', 'S', 'B', '\r', '\n', 0x1a, '\n'};
-constexpr std::uint16_t k_version = 1;
-constexpr std::size_t k_checksum_offset = 24;
+constexpr FileMagic k_bundle_magic = {0x89, 'J', 'S', 'B', '\r', '\n', 0x1a, '\n'};
+constexpr std::uint16_t k_bundle_version = 1;
+constexpr std::size_t k_bundle_checksum_offset = 24;
 
 DecodedBundleIndex fail(std::string problem) {
   return {{}, std::move(problem)};
@@ -32,15 +32,15 @@ struct DecodedHeader {
 
 DecodedHeader decode_header(std::span<const std::byte> bytes) {
   // Magic and version first: they alone are promised to keep their place in later versions.
-  if (bytes.size() < k_magic.size() + sizeof k_version || !starts_with(bytes, k_magic))
+  if (bytes.size() < k_bundle_magic.size() + sizeof k_bundle_version || !starts_with(bytes, k_bundle_magic))
     return {{}, "is not a bundle file of jitsmith"};
-  ByteReader reader(bytes.subspan(k_magic.size()));
+  ByteReader reader(bytes.subspan(k_bundle_magic.size()));
   const auto version = reader.integer<std::uint16_t>();
-  if (version > k_version) {
+  if (version > k_bundle_version) {
     return {{},
-            fmt::format("is of a newer format version ({}, and this jitsmith reads {})", version, k_version)};
+            fmt::format("is of a newer format version ({}, and this jitsmith reads {})", version, k_bundle_version)};
   }
-  if (version != k_version) return {{}, fmt::format("is damaged (format version {})", version)};
+  if (version != k_bundle_version) return {{}, fmt::format("is damaged (format version {})", version)};
   if (bytes.size() < k_bundle_header_bytes) return {{}, "is damaged (its header is cut short)"};
   const auto reserved = reader.integer<std::uint16_t>();
   const auto header_len = reader.integer<std::uint32_t>();
@@ -68,7 +68,7 @@ DecodedBundleIndex decode_bundle_index(std::span<const std::byte> head, std::uin
   const auto [count, checksum] = decoded.header;
   if (head.size() < index_end(count)) return fail("is damaged (its index is cut short)");
   head = head.first(static_cast<std::size_t>(index_end(count)));
-  if (checksum != checksum_around(head, k_checksum_offset)) return fail("is damaged (wrong checksum)");
+  if (checksum != checksum_around(head, k_bundle_checksum_offset)) return fail("is damaged (wrong checksum)");
 
   DecodedBundleIndex index;
   index.slots.reserve(static_cast<std::size_t>(count));
@@ -94,8 +94,8 @@ DecodedBundleIndex decode_bundle_index(std::span<const std::byte> head, std::uin
 std::vector<std::byte> encode_bundle_index(std::span<const BundleSlot> slots) {
   if (slots.size() > k_bundle_max_entries) return {};
   ByteWriter writer(static_cast<std::size_t>(index_end(slots.size())));
-  writer.put(k_magic);
-  writer.put(k_version);
+  writer.put(k_bundle_magic);
+  writer.put(k_bundle_version);
   writer.put(std::uint16_t{0});  // reserved
   writer.put(static_cast<std::uint32_t>(k_bundle_header_bytes));
   writer.put(static_cast<std::uint64_t>(slots.size()));
@@ -106,7 +106,7 @@ std::vector<std::byte> encode_bundle_index(std::span<const BundleSlot> slots) {
     writer.put(slot.size_bytes);
   }
   auto head = std::move(writer).take();
-  seal(head, k_checksum_offset);
+  seal(head, k_bundle_checksum_offset);
   return head;
 }
 

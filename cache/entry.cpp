@@ -8,10 +8,10 @@
 namespace jitsmith {
 namespace {
 
-constexpr FileMagic k_magic = {0x89, 'J', 'S', 'E', '\r', '\n', 0x1a, '\n'};
-constexpr std::uint16_t k_version = 1;
+constexpr FileMagic k_entry_magic = {0x89, 'J', 'S', 'E', '\r', '\n', 0x1a, '\n'};
+constexpr std::uint16_t k_entry_version = 1;
 constexpr std::uint8_t k_codec_stored = 0;
-constexpr std::size_t k_checksum_offset = 44;
+constexpr std::size_t k_entry_checksum_offset = 44;
 constexpr std::array<std::uint8_t, 4> k_elf_magic = {0x7f, 'E', 'L', 'F'};
 
 std::uint64_t meta_bytes(const Entry& entry) {
@@ -39,8 +39,8 @@ std::vector<std::byte> encode(const Entry& entry) {
   const std::uint64_t size = encoded_bytes(entry);
   if (size > k_entry_max_bytes) return {};
   ByteWriter writer(size);
-  writer.put(k_magic);
-  writer.put(k_version);
+  writer.put(k_entry_magic);
+  writer.put(k_entry_version);
   writer.put(static_cast<std::uint8_t>(entry.kind));
   writer.put(k_codec_stored);
   writer.put(static_cast<std::uint32_t>(k_entry_header_bytes));
@@ -52,18 +52,18 @@ std::vector<std::byte> encode(const Entry& entry) {
   writer.put_text(entry.facts);
   writer.put_bytes(entry.payload);
   auto file = std::move(writer).take();
-  seal(file, k_checksum_offset);
+  seal(file, k_entry_checksum_offset);
   return file;
 }
 
 Decoded decode(std::span<const std::byte> file) {
   // Magic and version first: they alone are promised to keep their place in later versions.
-  if (file.size() < k_magic.size() + sizeof k_version) return fail(DecodeFault::too_short);
-  if (!starts_with(file, k_magic)) return fail(DecodeFault::bad_magic);
-  ByteReader header(file.subspan(k_magic.size()));
+  if (file.size() < k_entry_magic.size() + sizeof k_entry_version) return fail(DecodeFault::too_short);
+  if (!starts_with(file, k_entry_magic)) return fail(DecodeFault::bad_magic);
+  ByteReader header(file.subspan(k_entry_magic.size()));
   const auto version = header.integer<std::uint16_t>();
-  if (version > k_version) return fail(DecodeFault::newer_version);
-  if (version != k_version) return fail(DecodeFault::bad_version);
+  if (version > k_entry_version) return fail(DecodeFault::newer_version);
+  if (version != k_entry_version) return fail(DecodeFault::bad_version);
   if (file.size() < k_entry_min_bytes) return fail(DecodeFault::too_short);
   if (file.size() > k_entry_max_bytes) return fail(DecodeFault::too_large);
 
@@ -80,7 +80,7 @@ Decoded decode(std::span<const std::byte> file) {
   if (header_len != k_entry_header_bytes || meta_len > body || payload_len != body - meta_len) {
     return fail(DecodeFault::bad_length);
   }
-  if (checksum != checksum_around(file, k_checksum_offset)) return fail(DecodeFault::bad_checksum);
+  if (checksum != checksum_around(file, k_entry_checksum_offset)) return fail(DecodeFault::bad_checksum);
 
   // From here on the file is what some jitsmith wrote.
   if (codec != k_codec_stored) return fail(DecodeFault::unknown_codec);

@@ -76,7 +76,7 @@ void add_place(Json& shown, const ListedEntry& entry, const std::string& tier, c
   shown["facts"] = json_of_facts(entry.facts);
 }
 
-void print_text(const Json& shown) {
+void print_entry(const Json& shown) {
   print(fmt::format("digest  {}\n", shown["digest"].get<std::string>()));
   for (const Json& place : shown["places"])
     print(fmt::format("in      {} {}, {}, {}\n", place["tier"].get<std::string>(),
@@ -146,7 +146,7 @@ int cache_show(const Cache& cache, const std::string& key, bool as_json) {
         fmt::format("{} entries have a digest that begins with {}, among them {} and {}; give "
                     "more of it",
                     matches.size(), key, *matches.begin(), *matches.rbegin()));
-  as_json ? print_json(shown) : print_text(shown);
+  as_json ? print_json(shown) : print_entry(shown);
   return k_success;
 }
 

@@ -46,7 +46,7 @@ Json json_of(const Lookup& lookup, const Selection& selection) {
   return json;
 }
 
-void print_text(const Lookup& lookup, const Selection& selection) {
+void print_comparison(const Lookup& lookup, const Selection& selection) {
   const bool known = lookup.why_no_toolchain.empty();
   print(fmt::format("kernel    {}\nvariant   {}:{}\n", lookup.kernel, selection.variant->name,
                     to_string(selection.params)));
@@ -85,7 +85,7 @@ int cache_why(Options options, const WhyArgs& args, bool as_json) {
     return k_success;
   }
   const Lookup lookup = engine.look_up(*selection.variant, selection.params, device.target);
-  as_json ? print_json(json_of(lookup, selection)) : print_text(lookup, selection);
+  as_json ? print_json(json_of(lookup, selection)) : print_comparison(lookup, selection);
   const bool served =
       lookup.source != BinarySource::none || (any_toolchain && lookup.other_toolchain != BinarySource::none);
   return served ? k_success : k_failure;

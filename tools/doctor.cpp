@@ -122,7 +122,7 @@ std::string text_of(const Json& json, const char* key) {
   return json[key].get<std::string>();
 }
 
-void print_text(const Json& report) {
+void print_facts(const Json& report) {
   const auto line = [](std::string_view name, std::string_view text) {
     print(fmt::format("{:<15} {}\n", name, text));
   };
@@ -175,7 +175,7 @@ int doctor(const Options& options, bool as_json) {
                     {"policy", options.policy == Policy::cached_only ? "cached_only" : "compile"},
                     {"tuning_table", tuning_table(options)},
                     {"environment", environment()}};
-  as_json ? print_json(report) : print_text(report);
+  as_json ? print_json(report) : print_facts(report);
   if (report["nvrtc"]["found"] || report["host_compiler"]["found"]) return k_success;
   // A production image has neither, and wants none.
   if (options.policy == Policy::cached_only) return k_success;

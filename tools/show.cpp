@@ -75,7 +75,7 @@ void print_schema(const Json& schema) {
   for (const Json& rule : schema["rules"]) print(fmt::format("  refused: {}\n", text_of(rule)));
 }
 
-void print_text(const Json& op) {
+void print_op(const Json& op) {
   print(fmt::format("{}: {}\n\nRequest (--set):\n", text_of(op["name"]), text_of(op["summary"])));
   print_schema(op["request"]);
   for (const Json& variant : op["variants"]) {
@@ -104,7 +104,7 @@ int show(Options options, const ShowArgs& args) {
   options.cold = true;  // nothing is compiled or loaded
   const Engine engine(std::move(options));
   const Json op = json_of(engine.op(args.op));
-  args.json ? print_json(op) : print_text(op);
+  args.json ? print_json(op) : print_op(op);
   return k_success;
 }
 

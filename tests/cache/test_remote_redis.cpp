@@ -247,7 +247,7 @@ TEST_CASE("F39: After a fork both go on, each with a connection of its own [faul
   CHECK(bench.stats().remote_failed == 0);
 }
 
-TEST_CASE("F39: A child that is forked while another thread is in an operation goes on [fault]") {
+TEST_CASE("F39: A child that is forked while another thread is in an operation goes on [fault] [nosan]") {
   if (!have_redis()) return;
   RedisServer server;
   Bench bench(server);
