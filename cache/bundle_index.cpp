@@ -38,7 +38,8 @@ DecodedHeader decode_header(std::span<const std::byte> bytes) {
   const auto version = reader.integer<std::uint16_t>();
   if (version > k_bundle_version) {
     return {{},
-            fmt::format("is of a newer format version ({}, and this jitsmith reads {})", version, k_bundle_version)};
+            fmt::format("is of a newer format version ({}, and this jitsmith reads {})", version,
+                        k_bundle_version)};
   }
   if (version != k_bundle_version) return {{}, fmt::format("is damaged (format version {})", version)};
   if (bytes.size() < k_bundle_header_bytes) return {{}, "is damaged (its header is cut short)"};

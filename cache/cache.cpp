@@ -38,7 +38,8 @@ Cache::Cache(CacheOptions options)
       clock_(options.clock != nullptr ? *options.clock : default_clock_),
       events_(shielded(std::move(options.events))),
       limits_(options.limits),
-      lock_wait_(options.lock_wait) {
+      lock_wait_(options.lock_wait),
+      copies_up_(options.copy_up) {
   Directory directory = open_directory(file_system_, options.directory);
   state_ = std::move(directory.state);
   if (directory.entries.is_open())
@@ -80,7 +81,7 @@ std::optional<Found> Cache::get(std::string_view key_text, const Digest& digest)
     counters_.add(found->tier == Tier::directory ? &CacheStats::hits
                   : found->tier == Tier::bundle  ? &CacheStats::bundle_hits
                                                  : &CacheStats::remote_hits);
-    if (found->tier != Tier::directory) copy_up(found->entry, digest);
+    if (copies_up_ && found->tier != Tier::directory) copy_up(found->entry, digest);
     return found;
   } catch (...) {
     counters_.add(&CacheStats::out_of_memory);

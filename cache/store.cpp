@@ -114,12 +114,11 @@ int Store::publish(const Digest& digest, std::span<const std::byte> bytes) {
 
 bool Store::remove(const Digest& digest) {
   if (access_ == StoreAccess::read_only) return false;
-  const int error = unlink_entry(digest);
+  const int error = unlink_entry(open_shard(shard_name(digest), IfMissing::fail), digest);
   return error == 0 || error == ENOENT;
 }
 
-int Store::unlink_entry(const Digest& digest) {
-  const PrivateDirectory shard = open_shard(shard_name(digest), IfMissing::fail);
+int Store::unlink_entry(const PrivateDirectory& shard, const Digest& digest) {
   if (shard.error != 0) return shard.error;
   if (shard.vetting != Vetting::trusted) return ENOTDIR;  // not a folder of ours
   return -context_.file_system.unlink_at(shard.directory.get(), entry_name(digest).c_str());

@@ -95,7 +95,7 @@ class Store {
 
   int publish(const Digest& digest, std::span<const std::byte> bytes);
   int publish_or_make_room(const Digest& digest, std::span<const std::byte> bytes);
-  int unlink_entry(const Digest& digest);
+  int unlink_entry(const PrivateDirectory& shard, const Digest& digest);
   void note_unreadable(const Digest& digest, int error, Vetting vetting);
   void note_undecodable(const Digest& digest, int shard, const PrivateFile& read, DecodeFault fault);
   void note_mismatched(const Digest& digest);
@@ -117,6 +117,7 @@ class Store {
   UsageEstimate::Due scan();
   Sighting look(TrimMode mode, bool with_entries, TrimResult& result, unsigned step);
   void remove_oldest(Sighting& seen, const Usage& goal, TrimMode mode, TrimResult& result);
+  void remove_batch(Sighting& seen, std::size_t begin, std::size_t end, TrimMode mode, TrimResult& result);
   void sweep(const OwnFile& file, TrimMode mode, TrimResult& result);
   void note_trim_failure(int error, TrimMode mode, TrimResult& result);
   void tell_trimmed(const TrimResult& result, const TrimOrder& order);

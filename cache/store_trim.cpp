@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -149,14 +151,36 @@ void Store::sweep(const OwnFile& file, TrimMode mode, TrimResult& result) {
 }
 
 void Store::remove_oldest(Sighting& seen, const Usage& goal, TrimMode mode, TrimResult& result) {
-  if (is_within(seen.used, goal)) return;
   std::ranges::sort(seen.old, {}, [](const Sighting::Old& old) { return std::pair(old.used, old.digest); });
-  for (const Sighting::Old& old : seen.old) {
-    if (is_within(seen.used, goal)) return;
-    const int error = mode == TrimMode::remove ? unlink_entry(old.digest) : 0;
+  for (std::size_t begin = 0; begin < seen.old.size() && !is_within(seen.used, goal);) {
+    // As many as it takes. Where some cannot be removed, younger ones go in their place.
+    std::size_t end = begin;
+    for (Usage left = seen.used; end < seen.old.size() && !is_within(left, goal); ++end)
+      left = left - Usage{seen.old[end].bytes, 1};
+    remove_batch(seen, begin, end, mode, result);
+    begin = end;
+  }
+}
+
+// Shard by shard: each is opened and vetted once, and its blocks are written once.
+void Store::remove_batch(Sighting& seen, std::size_t begin, std::size_t end, TrimMode mode,
+                         TrimResult& result) {
+  const std::span batch = std::span(seen.old).subspan(begin, end - begin);
+  std::ranges::sort(batch, {}, &Sighting::Old::digest);
+  std::string name;
+  PrivateDirectory shard;
+  for (const Sighting::Old& old : batch) {
+    int error = 0;
+    if (mode == TrimMode::remove) {
+      if (std::string of_this = shard_name(old.digest); of_this != name) {
+        name = std::move(of_this);
+        shard = open_shard(name, IfMissing::fail);
+      }
+      error = unlink_entry(shard, old.digest);
+    }
     if (error != 0 && error != ENOENT) {
       note_trim_failure(error, mode, result);
-      continue;  // a younger one goes in its place
+      continue;
     }
     seen.used = seen.used - Usage{old.bytes, 1};
     if (error == ENOENT) continue;  // removed by another process, which has counted it

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <jitsmith/jit/binary.hpp>
+#include <jitsmith/jit/source_text.hpp>
 #include <jitsmith/jit/target.hpp>
 
 namespace jitsmith {
@@ -12,7 +13,7 @@ namespace jitsmith {
 // A file that exists in memory only. `path` is what an #include "path" names.
 struct SourceFile {
   std::string path;
-  std::string text;
+  SourceText text;
 };
 
 // A complete translation unit for one instantiation.

@@ -13,7 +13,7 @@ namespace jitsmith {
 
 struct KernelTemplate {
   std::string path;      // virtual file name, "skinny_gemm/simt.cu": part of messages and of the key
-  std::string source;    // its text; may #include "device/..." and the files in `headers`
+  SourceText source;     // its text; may #include "device/..." and the files in `headers`
   std::string function;  // qualified name of the __global__ template, "jitsmith::skinny_gemm_simt"
   Schema schema;         // the template's parameters, in order
   std::vector<SourceFile> headers;  // the user's own headers, beside the built-in device headers

@@ -12,8 +12,9 @@ std::string_view kind_name(const Value& value) {
   return names[value.index()];
 }
 
-std::string spell(std::string_view name, std::string_view value) {
-  return fmt::format("{}[{}]={}\n", name, value.size(), value);
+void append_field(std::string& text, std::string_view name, std::string_view value) {
+  text.append(name).append("[").append(fmt::format_int(value.size()).c_str()).append("]=").append(value) +=
+      '\n';
 }
 
 constexpr std::string_view k_toolchain = "toolchain";
@@ -23,9 +24,12 @@ constexpr std::string_view k_toolchain = "toolchain";
 Key make_key(const KernelTemplate& kernel, const Params& params, const SpecializedSource& source,
              const Target& target, const std::string& toolchain, const std::vector<std::string>& options) {
   std::string text;
-  const auto field = [&text](std::string_view name, std::string_view value) { text += spell(name, value); };
-  const auto content = [&field](std::string_view name, std::string_view bytes) {
-    field(name, fmt::format("{} {} bytes", digest_of(bytes).hex(), bytes.size()));
+  text.reserve(4096);
+  const auto field = [&text](std::string_view name, std::string_view value) {
+    append_field(text, name, value);
+  };
+  const auto content = [&field](std::string_view name, const SourceText& file) {
+    field(name, fmt::format("{} {} bytes", file.digest().hex(), file.str().size()));
   };
 
   field("format", std::to_string(k_key_format));
@@ -39,14 +43,16 @@ Key make_key(const KernelTemplate& kernel, const Params& params, const Specializ
   field("target", fmt::format("{} {}", target.executor == Executor::cuda ? "cuda" : "host", target.arch));
   for (std::size_t i = 0; i < options.size(); ++i) field(fmt::format("option.{}", i), options[i]);
   field(k_toolchain, toolchain);
-  return {text, digest_of(text)};
+  const Digest digest = digest_of(text);
+  return {std::move(text), digest};
 }
 
 Key with_toolchain(const Key& key, std::string_view toolchain) {
   // The last field: all before it stays. Found by reading the fields, for a value may have any bytes.
   const KeyFields fields = key_fields(key.text);
   const std::size_t kept = static_cast<std::size_t>(fields.back().name.data() - key.text.data());
-  std::string text = key.text.substr(0, kept) + spell(k_toolchain, toolchain);
+  std::string text = key.text.substr(0, kept);
+  append_field(text, k_toolchain, toolchain);
   const Digest digest = digest_of(text);
   return {std::move(text), digest};
 }

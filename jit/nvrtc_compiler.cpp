@@ -111,10 +111,10 @@ class Compilation {
     std::vector<const char*> texts;
     std::vector<const char*> paths;
     for (const auto& header : source_.headers) {
-      texts.push_back(header.text.c_str());
+      texts.push_back(header.text.str().c_str());
       paths.push_back(header.path.c_str());
     }
-    check(api_.create_program(&program_, source_.main.text.c_str(), source_.main.path.c_str(),
+    check(api_.create_program(&program_, source_.main.text.str().c_str(), source_.main.path.c_str(),
                               static_cast<int>(texts.size()), texts.data(), paths.data()));
     check(api_.add_name_expression(program_, source_.instantiation.c_str()));
   }

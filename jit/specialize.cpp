@@ -14,7 +14,7 @@
 namespace jitsmith {
 
 std::vector<SourceFile> include_closure(const KernelTemplate& kernel, const TemplateFiles& files) {
-  const auto header_text = [&](const std::string& path, const std::string& from) -> std::string {
+  const auto header_text = [&](const std::string& path, const std::string& from) -> SourceText {
     for (const SourceFile& header : kernel.headers)
       if (header.path == path) return header.text;
     if (auto text = files.text(path)) return *std::move(text);
@@ -25,20 +25,20 @@ std::vector<SourceFile> include_closure(const KernelTemplate& kernel, const Temp
         {});
   };
 
-  std::map<std::string, std::string> closure;  // sorted by path
+  std::map<std::string, SourceText> closure;  // sorted by path
   std::vector<SourceFile> unread{{kernel.path, kernel.source}};
   while (!unread.empty()) {
     const SourceFile file = std::move(unread.back());
     unread.pop_back();
     for (const std::string& path : included_paths(file))
       if (!closure.contains(path)) {
-        const std::string& text = closure[path] = header_text(path, file.path);
-        unread.push_back({path, text});
+        closure[path] = header_text(path, file.path);
+        unread.push_back({path, closure[path]});
       }
   }
 
   std::vector<SourceFile> headers;
-  for (auto& [path, text] : closure) headers.push_back({path, std::move(text)});
+  for (auto& [path, text] : closure) headers.push_back({path, text});
   return headers;
 }
 

@@ -89,9 +89,9 @@ class Binaries {
   NvrtcCompiler nvrtc_;
   HostCompiler host_compiler_;
 
-  // Include closures of templates without headers of their own, by source text: to read the includes takes
+  // Include closures of templates without headers of their own, by source: to read the includes takes
   // longer than all the rest of a start from a warm cache.
-  ForkGuarded<std::map<std::string, std::vector<SourceFile>, std::less<>>> closures_;
+  ForkGuarded<std::map<SourceText, std::vector<SourceFile>>> closures_;
 
   const bool any_toolchain_;
   ForkMutex census_mutex_;

@@ -134,8 +134,14 @@ struct Engine::State {
                                 holdings_for(kernel), warm_hint(plan, kernel.target)));
   }
 
+  // Kept, for a program may ask again at every step, and to compare with all that is held takes long.
   std::string holdings_for(const KernelSource& kernel) {
-    return describe_holdings(*binaries.census(), binaries.cache(), key_fields(kernel.key.text));
+    return holdings.with([&](auto& known) {
+      std::string& text = known[kernel.key.text];
+      if (text.empty())
+        text = describe_holdings(*binaries.census(), binaries.cache(), key_fields(kernel.key.text));
+      return text;
+    });
   }
 
   void refuse_while_forbidden(Device& device, Stream stream, const KernelSource& kernel,
@@ -164,6 +170,9 @@ struct Engine::State {
   SingleFlight<std::string, Loaded> loaded;
   // What is warmed is not kept: the cache may lose it again.
   SingleFlight<std::string, BinarySource, KeepValues::no> warming;
+
+  // What the census says of kernels that are missing, by key text.
+  ForkGuarded<std::map<std::string, std::string>> holdings;
 
   // Plans of untyped requests, by device, request and forced choice.
   ForkGuarded<std::map<std::string, Plan>> untyped;

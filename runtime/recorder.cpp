@@ -1,8 +1,10 @@
 #include <jitsmith/runtime/recorder.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -21,9 +23,10 @@ void Recorder::record(const std::string& op, const std::string& arch, const std:
   // With the request: two that need one kernel here may need two elsewhere.
   if (request != nullptr) record.request = texts_of(*request);
   const std::string line = to_json(record);
+  std::string trouble = file_.is_open() ? std::string() : open();
   // By digest, which is only an address: two records that share one are too rare to matter here.
-  if (!known_.insert(digest_of(line)).second) return;
-  const std::string trouble = append(line + '\n');
+  if (trouble.empty() && !known_.insert(digest_of(line)).second) return;
+  if (trouble.empty()) trouble = append(line + '\n');
   if (trouble.empty()) return;
   failed_ = true;
   file_ = {};
@@ -37,15 +40,31 @@ void Recorder::record(const std::string& op, const std::string& arch, const std:
   // No memory, or a sink that throws: a plan is worth more than its record.
 }
 
-std::string Recorder::append(const std::string& line) {
+std::string Recorder::open() {
   // Opening or writing a FIFO must not wait for its reader.
-  if (!file_.is_open())
-    file_ = {file_system_,
-             file_system_.open_at(AT_FDCWD, path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666)};
+  file_ = {file_system_,
+           file_system_.open_at(AT_FDCWD, path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666)};
   if (!file_.is_open()) return message_of_errno(file_.error());
   struct ::stat stat {};
   if (const int result = file_system_.stat(file_.get(), stat); result < 0) return message_of_errno(-result);
   if (!S_ISREG(stat.st_mode)) return "it is no regular file";
+
+  // Lines of another form are nobody's records, and do no harm here.
+  std::string held(std::min(static_cast<std::size_t>(stat.st_size), k_max_recording_bytes), '\0');
+  const ssize_t got = file_system_.read_full_at(file_.get(), std::as_writable_bytes(std::span(held)), 0);
+  if (got < 0) return message_of_errno(static_cast<int>(-got));
+  held.resize(static_cast<std::size_t>(got));
+  for (std::string_view rest = held; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    known_.insert(digest_of(line));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  return {};
+}
+
+std::string Recorder::append(const std::string& line) {
+  struct ::stat stat {};
+  if (const int result = file_system_.stat(file_.get(), stat); result < 0) return message_of_errno(-result);
 
   // A full disk or a kill can have left half a line, of any process and at any time. A newline ends it, and
   // costs no more than a blank line where another process is quicker.
@@ -55,6 +74,9 @@ std::string Recorder::append(const std::string& line) {
     if (const ssize_t got = file_system_.read_full_at(file_.get(), {&last, 1}, size_bytes - 1); got < 0)
       return message_of_errno(static_cast<int>(-got));
   const std::string text = (last == std::byte{'\n'} ? "" : "\n") + line;
+  if (size_bytes + text.size() > k_max_recording_bytes)
+    return fmt::format("it would have more than {} MiB, which is the most that is read",
+                       k_max_recording_bytes >> 20);
   if (size_bytes + text.size() > file_system_.file_size_limit())  // the write would raise SIGXFSZ
     return message_of_errno(EFBIG);
   const int result = file_system_.write_full(file_.get(), std::as_bytes(std::span(text)));

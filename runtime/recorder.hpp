@@ -24,13 +24,16 @@ class Recorder {
   Recorder(FileSystem& file_system, std::string file, EventSink events)
       : file_system_(file_system), path_(std::move(file)), events_(std::move(events)) {}
 
-  // Appends the specialisation, unless this recorder has done so before. `params` and `request` complete; no
+  // Appends the specialisation, unless this recorder has done so before or the file held it when it was
+  // opened: a program that starts every day records what is new. `params` and `request` complete; no
   // request when the variant was asked for by itself.
   void record(const std::string& op, const std::string& arch, const std::string& variant,
               const Params& params, const Params* request) noexcept;
 
  private:
-  std::string append(const std::string& line);  // why it failed, or ""
+  // Why it failed, or "".
+  std::string open();
+  std::string append(const std::string& line);
 
   FileSystem& file_system_;
   const std::string path_;

@@ -17,7 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // a template's parameters have an order
 
-constexpr std::size_t k_max_file_bytes = std::size_t{64} << 20;
 constexpr std::size_t k_max_line_bytes = 64 << 10;  // a record has about 300 bytes
 constexpr std::size_t k_max_depth = 2;              // the record, its `params`
 constexpr std::size_t k_max_keys = 64;              // an ordered_json object is searched key by key
@@ -135,7 +134,7 @@ Recording Recording::parse(std::string_view text, std::string_view file, std::ve
 
 Recording Recording::read(const std::string& file, std::vector<std::string>& problems) {
   std::string text;
-  if (const std::string trouble = read_whole(real_file_system(), file, k_max_file_bytes, text);
+  if (const std::string trouble = read_whole(real_file_system(), file, k_max_recording_bytes, text);
       !trouble.empty())
     throw InvalidRequest(fmt::format("{}: the recording can't be read: {}; give another", file, trouble));
   return parse(text, file, problems);

@@ -21,6 +21,9 @@
 
 namespace jitsmith {
 
+// Neither written nor read beyond it: some 200,000 specialisations.
+inline constexpr std::size_t k_max_recording_bytes = std::size_t{64} << 20;
+
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;  // name, value text
 
 NamedTexts texts_of(const Params& params);
@@ -55,7 +58,7 @@ struct Recording {
   // of equal records the first stays.
   static Recording parse(std::string_view text, std::string_view file, std::vector<std::string>& problems);
 
-  // The same for a file of at most 64 MiB. Throws InvalidRequest for one that can't be read.
+  // The same for a file of at most k_max_recording_bytes. Throws InvalidRequest for one that can't be read.
   static Recording read(const std::string& file, std::vector<std::string>& problems);
 
   // Parsing it gives equal records in the same order.

@@ -203,8 +203,10 @@ TEST_CASE("F19: An entry that cannot be removed is counted, and the next oldest 
     CHECK(result.removed_entries == 12);
     CHECK(result.failed == 1);
     CHECK(bench.stats().trim_failed == ErrorCounts{{error, 1}});
-    CHECK(bench.left_of(20).size() == 8);
-    CHECK(bench.left_of(20).front() == 1);
+    const std::vector<int> left = bench.left_of(20);
+    REQUIRE(left.size() == 8);
+    CHECK(left[0] < 12);  // the one that could not be removed, and the youngest seven
+    CHECK(left[1] == 13);
     CHECK(bench.put(bench.entry) == PutResult::stored);  // trouble with trimming does not stop writing
   }
 }

@@ -72,6 +72,21 @@ void age(const fs::path& root) {
 
 TEST_SUITE_BEGIN("Tiers");
 
+TEST_CASE("A cache that copies nothing up finds the same and leaves its directory empty") {
+  Tiers tiers;
+  CacheOptions options = tiers.options();
+  options.copy_up = false;
+  Cache cache(options);
+  for (int round = 0; round < 2; ++round) {
+    const auto found = cache.get(bundled_entry(1).key_text);
+    REQUIRE(found);
+    CHECK(found->entry == bundled_entry(1));
+    CHECK(found->tier == Tier::bundle);
+  }
+  CHECK(files_below(tiers.own).empty());
+  CHECK(cache.stats().copied_up == 0);
+}
+
 TEST_CASE("F40: A hit in a bundle is copied to the cache directory, and the bundle stays as it is") {
   Tiers tiers;
   age(tiers.folder);

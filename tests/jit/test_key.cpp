@@ -52,6 +52,11 @@ struct Inputs {
   }
 };
 
+std::string changed(std::string text, std::size_t at, char byte) {
+  text[at] = byte;
+  return text;
+}
+
 std::string changed_key(const std::function<void(Inputs&)>& change) {
   Inputs inputs;
   change(inputs);
@@ -108,10 +113,13 @@ TEST_CASE("F8: Each of 20 changes of one input changes the key, and all keys dif
       {"executor", [](Inputs& i) { i.target.executor = Executor::host; }},
       {"template path", [](Inputs& i) { i.kernel.path = "mine/l.cu"; }},
       {"function", [](Inputs& i) { i.kernel.function = "mine::l"; }},
-      {"template byte", [](Inputs& i) { i.kernel.source.back() = ' '; }},
-      {"template length", [](Inputs& i) { i.kernel.source += '\n'; }},
-      {"header byte", [](Inputs& i) { i.kernel.headers[0].text[4] = 'x'; }},
-      {"other header byte", [](Inputs& i) { i.kernel.headers[1].text[4] = 'x'; }},
+      {"template byte",
+       [](Inputs& i) { i.kernel.source = changed(i.kernel.source, i.kernel.source.str().size() - 1, ' '); }},
+      {"template length", [](Inputs& i) { i.kernel.source = i.kernel.source.str() + '\n'; }},
+      {"header byte",
+       [](Inputs& i) { i.kernel.headers[0].text = changed(i.kernel.headers[0].text, 4, 'x'); }},
+      {"other header byte",
+       [](Inputs& i) { i.kernel.headers[1].text = changed(i.kernel.headers[1].text, 4, 'x'); }},
       {"toolchain", [](Inputs& i) { i.toolchain = "nvrtc build-id=12 builtins=35"; }},
   };
   std::set<std::string> texts{Inputs().key().text};

@@ -238,10 +238,10 @@ TEST_CASE("An override folder replaces a file, and equal text there changes noth
   };
   const TemplateFiles embedded, overridden(folder.path().string());
   const KernelTemplate kernel = kernel_with("#include \"device/math.cuh\"\n");
-  const auto math_of = [&](const TemplateFiles& files) {
+  const auto math_of = [&](const TemplateFiles& files) -> std::string {
     for (const SourceFile& header : specialized(kernel, files).headers)
       if (header.path == "device/math.cuh") return header.text;
-    return std::string();
+    return {};
   };
 
   write(*embedded.text("device/math.cuh"));

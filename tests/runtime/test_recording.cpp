@@ -128,9 +128,11 @@ TEST_CASE("An engine records each request that needs a kernel once, whether it w
 
   Engine another(options);
   another.add(offset_op());
-  another.warm(offset_request(5), device_profile("host"));
+  another.warm(offset_request(5), device_profile("host"));  // as after a restart
+  CHECK(std::ranges::count(bytes_of(options.record), '\n') == 3);
+  another.warm(offset_request(6), device_profile("host"));
   CHECK(std::ranges::count(bytes_of(options.record), '\n') == 4);
-  CHECK(read(options.record).lines.size() == 3);  // equal records are read as one
+  CHECK(read(options.record).lines.size() == 4);
 }
 
 TEST_CASE("What may not be compiled is recorded all the same") {
@@ -286,6 +288,18 @@ TEST_CASE("A limit on the size of files is kept, for going over it would kill [f
   record(recorder, 1, 200);
   CHECK(disk.count(Call::write) == 0);
   CHECK(contains(events.text("record.failed"), "File too large"));
+}
+
+TEST_CASE("A recording ends where a reader would refuse it [fault]") {
+  const TempDir folder;
+  std::ofstream(folder / "recording").close();
+  std::filesystem::resize_file(folder / "recording", k_max_recording_bytes - 100);
+  Events events;
+  Recorder recorder(real_file_system(), folder / "recording", events.sink());
+  record(recorder, 1, 200);
+  CHECK(std::filesystem::file_size(folder / "recording") == k_max_recording_bytes - 100);
+  CHECK(contains(events.text("record.failed"),
+                 "it would have more than 64 MiB, which is the most that is read"));
 }
 
 TEST_CASE("A recording goes to a regular file only, and waits for no reader") {

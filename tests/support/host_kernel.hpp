@@ -26,7 +26,7 @@ inline SpecializedSource host_source(std::string text, std::string instantiation
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     std::ifstream stream(file.path());
     source.headers.push_back({"device/" + file.path().filename().string(),
-                              {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()}});
+                              std::string(std::istreambuf_iterator<char>(stream), {})});
   }
   std::ranges::sort(source.headers, {}, &SourceFile::path);
   return source;

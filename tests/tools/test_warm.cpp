@@ -180,6 +180,10 @@ TEST_CASE("a bundle has the bytes of its set, however it was made") {
   Tool off = shop.tool();
   CHECK(off.set("JITSMITH_CACHE", "0")(with(shop.warm(), {"--into", shop / "off.jsb"})).status == 0);
   CHECK(bytes_of(shop / "off.jsb") == one);
+  Tool dry = shop.tool("empty");
+  CHECK(dry.set("JITSMITH_BUNDLES", shop / "one.jsb")(with(shop.warm(), {"--dry-run"})).status == 0);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(shop / "empty"))
+    CHECK_MESSAGE(file.path().extension() != ".jse", "a dry run stored " << file.path());
   CHECK(bundle("private.jsb", "/dev/null/cache", "2") == one);
   CHECK(shop.no_temporary_left());
 }
