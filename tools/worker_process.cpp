@@ -2,9 +2,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <span>
 #include <utility>
 
 namespace jitsmith {
@@ -39,13 +38,7 @@ WorkerProcess::~WorkerProcess() {
 void WorkerProcess::send(std::string_view line) {
   std::string bytes(line);
   bytes += '\n';
-  std::string_view left = bytes;
-  while (!left.empty()) {
-    const ssize_t count = ::write(input_.get(), left.data(), left.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    left.remove_prefix(static_cast<std::size_t>(count));
-  }
+  real_file_system().write_full(input_.get(), std::as_bytes(std::span(bytes)));
 }
 
 bool WorkerProcess::read() {
