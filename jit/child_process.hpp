@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <jitsmith/jit/spawn.hpp>
+
 namespace jitsmith {
 
 struct ChildProcess {
@@ -12,11 +14,8 @@ struct ChildProcess {
   std::string directory;                 // where it starts
 };
 
-struct ChildResult {
-  bool succeeded = false;
-  bool killed = false;  // by a signal: nothing is known about what it was asked
-  std::string ending;   // "exit status 1", "signal 11 (Segmentation fault)"
-  std::string output;   // standard output and error, in the order written
+struct ChildResult : ChildEnd {
+  std::string output;  // standard output and error, in the order written
 };
 
 // The child gets empty standard input, none of our other descriptors, and default signal handling. Thread

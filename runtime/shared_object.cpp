@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <jitsmith/cache/file_system.hpp>
 #include <jitsmith/jit/temp_directory.hpp>
 
 namespace jitsmith {
@@ -17,20 +18,11 @@ std::string path_of(int descriptor) {
   return fmt::format("/proc/self/fd/{}", descriptor);
 }
 
-bool write_all(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = write(descriptor, bytes.data(), bytes.size());
-    if (count <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 }  // namespace
 
 SharedObject::SharedObject(std::span<const std::byte> code, const std::string& temp_directory)
     : descriptor_(memfd_create("jitsmith", MFD_CLOEXEC)) {
-  if (descriptor_ >= 0 && write_all(descriptor_, code))
+  if (descriptor_ >= 0 && real_file_system().write_full(descriptor_, code) == 0)
     handle_ = dlopen(path_of(descriptor_).c_str(), RTLD_NOW);
   if (handle_ != nullptr) return;
 

@@ -8,6 +8,7 @@
 #include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/jit/key_fields.hpp>
+#include <jitsmith/runtime/census.hpp>
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/cache_commands.hpp>
 #include <jitsmith/tools/command.hpp>
@@ -44,8 +45,8 @@ int cache_export(Cache& cache, const Options& options, const ExportArgs& args, b
       return;
     }
     const KeyFields fields = key_fields(entry.key_text);
-    const std::string_view arch = without_kind(find_field(fields, "target").value_or(""));
-    if (is_among(arch, args.archs) && is_among(find_field(fields, "template").value_or(""), templates))
+    if (is_among(arch_of(fields), args.archs) &&
+        is_among(find_field(fields, "template").value_or(""), templates))
       keys.push_back(entry.key_text);
   });
   BundleWriter writer;

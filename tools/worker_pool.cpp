@@ -74,7 +74,7 @@ void WorkerPool::receive(Worker& worker, const Done& done) {
 }
 
 JobEnd WorkerPool::end(Worker& worker) {
-  WorkerProcess::End end = worker.process->end();
+  ChildEnd end = worker.process->end();
   peak_memory_bytes_ = std::max(peak_memory_bytes_, end.peak_memory_bytes);
   JobEnd last{std::nullopt, std::move(end.ending), worker.process->take_complaints()};
   worker.process.reset();

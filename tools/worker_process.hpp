@@ -1,8 +1,6 @@
 // WorkerProcess: one child with a pipe to each of its standard streams, read without waiting.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,15 +8,12 @@
 
 #include <sys/types.h>
 
+#include <jitsmith/jit/spawn.hpp>
+
 namespace jitsmith {
 
 class WorkerProcess {
  public:
-  struct End {
-    std::string ending;               // "signal 11 (Segmentation fault)", "exit status 3"
-    std::uint64_t peak_memory_bytes;  // of the process, or of a child that it waited for
-  };
-
   // Starts `argv`, whose first is a path: with the environment and working directory of this process, default
   // signal handling, none of the other descriptors, and a process group of its own. Throws std::system_error.
   explicit WorkerProcess(const std::vector<std::string>& argv);
@@ -26,9 +21,9 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // To be polled, for read(). -1 when there is nothing to wait for.
-  int output() const { return output_; }
-  int errors() const { return errors_; }
+  // To be polled, for read(). Negative when there is nothing to wait for.
+  int output() const { return output_.get(); }
+  int errors() const { return errors_.get(); }
 
   // To its standard input. One that has died shows that at its output.
   void send(std::string_view line);
@@ -41,11 +36,11 @@ class WorkerProcess {
 
   // Kills the process and its group, in case they live, and waits for it. Once, and last but
   // take_complaints().
-  End end();
+  ChildEnd end();
 
  private:
   pid_t pid_ = -1;
-  int input_ = -1, output_ = -1, errors_ = -1;
+  Descriptor input_, output_, errors_;
   std::string received_, complaints_;
 };
 

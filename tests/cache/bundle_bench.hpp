@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,18 @@ using SlotBytes = std::pair<Digest, std::vector<std::byte>>;
 
 inline SlotBytes slot_of(const Entry& entry) {
   return {digest_of(entry.key_text), encode(entry)};
+}
+
+inline const std::vector<Entry>& three_entries() {
+  static const std::vector<Entry> entries = {bundled_entry(1), bundled_entry(2), bundled_entry(3)};
+  return entries;
+}
+
+inline std::vector<SlotBytes> three_slots() {
+  std::vector<SlotBytes> slots;
+  for (const Entry& entry : three_entries()) slots.push_back(slot_of(entry));
+  std::ranges::sort(slots, {}, &SlotBytes::first);
+  return slots;
 }
 
 // A bundle file with a right index over any bytes, in the given order.
@@ -79,6 +92,17 @@ struct BundleBench {
 
 inline std::optional<Entry> get(Bundle& bundle, const Entry& entry) {
   return bundle.get(entry.key_text, digest_of(entry.key_text));
+}
+
+// Every entry that is served must be right; the number that is.
+inline int served_right(Bundle& bundle) {
+  int served = 0;
+  for (const Entry& entry : three_entries()) {
+    const auto got = get(bundle, entry);
+    if (got) REQUIRE(*got == entry);
+    served += got ? 1 : 0;
+  }
+  return served;
 }
 
 inline bool contains(std::string_view text, std::string_view part) {

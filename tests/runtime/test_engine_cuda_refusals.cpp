@@ -6,7 +6,7 @@
 
 #include "support/fake_driver.hpp"
 #include "support/message_of.hpp"
-#include "support/offset_op.hpp"
+#include "support/offset_run.hpp"
 #include "support/skip.hpp"
 #include "support/temp_dir.hpp"
 
@@ -17,19 +17,10 @@ using namespace test;
 
 const Stream k_stream = reinterpret_cast<Stream>(0x51);
 
-// An engine on the fake driver with the small op.
-struct Bench {
-  explicit Bench(const TempDir& cache, const std::function<void(Options&)>& change = {})
-      : engine([&] {
-          Options options = fake_cuda_options(cache.path().string());
-          options.events = events.sink();
-          if (change) change(options);
-          return options;
-        }()) {
-    engine.add(offset_op());
-  }
-  Events events;
-  Engine engine;
+// On the fake driver.
+struct Bench : OffsetBench {
+  explicit Bench(const TempDir& cache, const Change& change = {})
+      : OffsetBench(fake_cuda_options(cache.path().string()), change) {}
 };
 
 std::string refusal(Engine& engine, Stream stream = nullptr) {

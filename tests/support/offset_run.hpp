@@ -1,4 +1,4 @@
-// An engine with the small op of offset_op.hpp on the host target, and what its kernel computes.
+// An engine with the small op of offset_op.hpp, and what its kernel computes.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,14 @@
 
 namespace jitsmith::test {
 
-// On a cache that knows its kernels after the first run, unless another one is named.
 struct OffsetBench {
-  explicit OffsetBench(const std::string& cache = kernel_cache(),
-                       const std::function<void(Options&)>& change = {})
+  using Change = std::function<void(Options&)>;
+
+  // On the host target, and a cache that knows its kernels after the first run, unless another one is named.
+  explicit OffsetBench(const std::string& cache = kernel_cache(), const Change& change = {})
+      : OffsetBench(host_options(cache), change) {}
+  OffsetBench(Options options, const Change& change)
       : engine([&] {
-          Options options = host_options(cache);
           options.events = events.sink();
           if (change) change(options);
           return options;
