@@ -9,6 +9,7 @@
 
 #include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/json_fields.hpp>
 #include <jitsmith/runtime/json_lines.hpp>
 #include <jitsmith/runtime/json_text.hpp>
 
@@ -23,53 +24,36 @@ constexpr std::size_t k_max_keys = 64;              // an ordered_json object is
 constexpr std::size_t k_max_problems = 100;         // a file of another format is bad on every line
 constexpr std::array<std::string_view, 5> k_keys{"op", "arch", "variant", "params", "request"};
 
-template <class... Args>
-[[noreturn]] void refuse(fmt::format_string<Args...> sentence, Args&&... args) {
-  throw InvalidRequest(fmt::format(sentence, std::forward<Args>(args)...));
-}
-
 Json parse_json(std::string_view line) {
   if (line.size() > k_max_line_bytes)
-    refuse("the line has {} bytes; a record has at most {}", line.size(), k_max_line_bytes);
+    refuse_line("the line has {} bytes; a record has at most {}", line.size(), k_max_line_bytes);
   Json json;
   const auto trouble = parse_strictly(line, {.depth = k_max_depth, .keys = k_max_keys}, json);
   if (!trouble) return json;
   switch (trouble->kind) {
     case JsonTrouble::Kind::too_deep:
-      refuse("the JSON nests deeper than {} levels, which no record does", k_max_depth);
+      refuse_line("the JSON nests deeper than {} levels, which no record does", k_max_depth);
     case JsonTrouble::Kind::key_twice:
-      refuse("the key {} is there twice; give it once", trouble->key);
+      refuse_line("the key {} is there twice; give it once", trouble->key);
     case JsonTrouble::Kind::too_many_keys:
-      refuse("an object has more than {} keys; no record does", k_max_keys);
+      refuse_line("an object has more than {} keys; no record does", k_max_keys);
     case JsonTrouble::Kind::number_too_large:
-      refuse("a number is too large; give 64-bit integers");
+      refuse_line("a number is too large; give 64-bit integers");
     case JsonTrouble::Kind::malformed:
       break;
   }
-  refuse("column {} is not valid JSON; write one JSON object a line", trouble->byte);
-}
-
-const Json& field(const Json& object, std::string_view key) {
-  const auto found = object.find(key);
-  if (found == object.end()) refuse("'{}' is missing; give it", key);
-  return *found;
-}
-
-std::string name_field(const Json& object, std::string_view key) {
-  const Json& json = field(object, key);
-  if (!json.is_string() || json.get_ref<const std::string&>().empty())
-    refuse("'{}' is {}; give a string that is not empty", key, shown(json));
-  return json.get<std::string>();
+  refuse_line("column {} is not valid JSON; write one JSON object a line", trouble->byte);
 }
 
 NamedTexts texts_field(const Json& object, std::string_view key) {
   const Json& json = field(object, key);
-  if (!json.is_object()) refuse("'{}' is {}; give an object", key, shown(json));
+  if (!json.is_object()) refuse_line("'{}' is {}; give an object", key, shown(json));
   NamedTexts texts;
   for (const auto& item : json.items()) {
     std::optional<std::string> text = value_text(item.value());
     if (!text)
-      refuse("{} is {}; give an integer, true, false or a string", shown(item.key()), shown(item.value()));
+      refuse_line("{} is {}; give an integer, true, false or a string", shown(item.key()),
+                  shown(item.value()));
     texts.emplace_back(item.key(), *std::move(text));
   }
   return texts;
@@ -97,19 +81,20 @@ Params typed(const NamedTexts& texts, const Schema& schema, std::string_view own
 
 KernelRecord KernelRecord::parse(std::string_view line) {
   const Json json = parse_json(line);
-  if (!json.is_object()) refuse("the record is {}; give an object", shown(json));
+  if (!json.is_object()) refuse_line("the record is {}; give an object", shown(json));
   for (const auto& item : json.items())
     if (std::ranges::find(k_keys, item.key()) == k_keys.end())
-      refuse("the key {} is unknown; a record has op, arch, variant, params and request", shown(item.key()));
-  KernelRecord record{.op = name_field(json, "op"),
-                      .arch = name_field(json, "arch"),
-                      .variant = name_field(json, "variant"),
+      refuse_line("the key {} is unknown; a record has op, arch, variant, params and request",
+                  shown(item.key()));
+  KernelRecord record{.op = text_field(json, "op"),
+                      .arch = text_field(json, "arch"),
+                      .variant = text_field(json, "variant"),
                       .params = texts_field(json, "params"),
                       .request = std::nullopt};
   if (json.contains("request")) record.request = texts_field(json, "request");
   // Printed in ASCII a line can grow: one that could not be read back is not taken either.
   if (to_json(record).size() > k_max_line_bytes)
-    refuse("the record has more than {} bytes in ASCII; no record does", k_max_line_bytes);
+    refuse_line("the record has more than {} bytes in ASCII; no record does", k_max_line_bytes);
   return record;
 }
 

@@ -11,6 +11,7 @@
 
 #include <jitsmith/cache/whole_file.hpp>
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/runtime/json_fields.hpp>
 #include <jitsmith/runtime/json_lines.hpp>
 #include <jitsmith/runtime/json_text.hpp>
 
@@ -25,66 +26,48 @@ constexpr std::size_t k_max_depth = 3;              // the row, its `when`, a ra
 constexpr std::size_t k_max_problems = 100;         // a file of another format is bad on every line
 constexpr std::string_view k_published = "published, not measured here";
 
-// Within this file a bad line is an InvalidRequest; TuningTable::parse makes a problem of it.
-template <class... Args>
-[[noreturn]] void refuse(fmt::format_string<Args...> sentence, Args&&... args) {
-  throw InvalidRequest(fmt::format(sentence, std::forward<Args>(args)...));
-}
-
 Json parse_json(std::string_view line) {
   Json json;
   const std::optional<JsonTrouble> trouble = parse_strictly(line, {.depth = k_max_depth}, json);
   if (!trouble) return json;
   switch (trouble->kind) {
     case JsonTrouble::Kind::too_deep:
-      refuse("the JSON nests deeper than {} levels, which no row does", k_max_depth);
+      refuse_line("the JSON nests deeper than {} levels, which no row does", k_max_depth);
     case JsonTrouble::Kind::key_twice:
-      refuse("the key {} is there twice; give it once", trouble->key);
+      refuse_line("the key {} is there twice; give it once", trouble->key);
     case JsonTrouble::Kind::number_too_large:
-      refuse("a number is too large; give one that a double can hold");
+      refuse_line("a number is too large; give one that a double can hold");
     default:
-      refuse("column {} is not valid JSON; write one JSON object a line", trouble->byte);
+      refuse_line("column {} is not valid JSON; write one JSON object a line", trouble->byte);
   }
 }
 
 void require_keys(const Json& object, std::string_view what, std::initializer_list<std::string_view> known) {
-  if (!object.is_object()) refuse("{} is {}; give an object", what, shown(object));
+  if (!object.is_object()) refuse_line("{} is {}; give an object", what, shown(object));
   for (const auto& item : object.items())
     if (std::ranges::find(known, item.key()) == known.end())
-      refuse("{} has the unknown key {}; its keys are {}", what, shown(item.key()), fmt::join(known, ", "));
-}
-
-const Json& field(const Json& object, std::string_view key) {
-  const auto found = object.find(key);
-  if (found == object.end()) refuse("'{}' is missing; give it", key);
-  return *found;
-}
-
-std::string text_field(const Json& object, std::string_view key) {
-  const Json& json = field(object, key);
-  if (!json.is_string() || json.get_ref<const std::string&>().empty())
-    refuse("'{}' is {}; give a string that is not empty", key, shown(json));
-  return json.get<std::string>();
+      refuse_line("{} has the unknown key {}; its keys are {}", what, shown(item.key()),
+                  fmt::join(known, ", "));
 }
 
 std::int64_t positive_field(const Json& object, std::string_view key, std::int64_t max) {
   const Json& json = field(object, key);
   const std::optional<std::int64_t> value = integer_in(json);
   if (!value || *value < 1 || *value > max)
-    refuse("'{}' is {}; give an integer from 1 to {}", key, shown(json), max);
+    refuse_line("'{}' is {}; give an integer from 1 to {}", key, shown(json), max);
   return *value;
 }
 
 double time_field(const Json& object, std::string_view key) {
   const Json& json = field(object, key);
   if (!json.is_number() || json.get<double>() <= 0)
-    refuse("'{}' is {}; give a time above zero", key, shown(json));
+    refuse_line("'{}' is {}; give a time above zero", key, shown(json));
   return json.get<double>();
 }
 
 std::string value_of(const Json& json, std::string_view key) {
   std::optional<std::string> text = value_text(json);
-  if (!text) refuse("{} is {}; give an integer, true, false or a string", shown(key), shown(json));
+  if (!text) refuse_line("{} is {}; give an integer, true, false or a string", shown(key), shown(json));
   return std::move(*text);
 }
 
@@ -93,7 +76,7 @@ TableRow::Condition parse_condition(const Json& json, std::string_view key) {
   const std::optional<std::int64_t> low = json.size() == 2 ? integer_in(json[0]) : std::nullopt;
   const std::optional<std::int64_t> high = json.size() == 2 ? integer_in(json[1]) : std::nullopt;
   if (!low || !high || *low > *high)
-    refuse("{} is {}; a range is two integers, [low, high], with low <= high", shown(key), shown(json));
+    refuse_line("{} is {}; a range is two integers, [low, high], with low <= high", shown(key), shown(json));
   return std::pair{*low, *high};
 }
 
@@ -104,7 +87,7 @@ Measurement parse_measurement(const Json& json) {
                        .replaced_us = time_field(json, "replaced_us"),
                        .rounds = positive_field(json, "rounds", std::numeric_limits<std::int64_t>::max())};
   const Json& overlap = field(json, "rounds_overlap");
-  if (!overlap.is_boolean()) refuse("'rounds_overlap' is {}; give true or false", shown(overlap));
+  if (!overlap.is_boolean()) refuse_line("'rounds_overlap' is {}; give true or false", shown(overlap));
   measured.rounds_overlap = overlap.get<bool>();
   return measured;
 }
@@ -113,19 +96,21 @@ void admit(const TableRow& row) {
   if (!row.measured) {
     const auto note = row.provenance.find("note");
     if (note == row.provenance.end() || note->second.find(k_published) == std::string::npos)
-      refuse("the row has no 'measured'; measure it, or say '{}' in the note of its provenance", k_published);
+      refuse_line("the row has no 'measured'; measure it, or say '{}' in the note of its provenance",
+                  k_published);
     return;
   }
   const Measurement& m = *row.measured;
   constexpr double k_rounding = 1 + 1e-12;  // 2.85 counts as 5 % less than 3
   if (m.us > 0.95 * m.replaced_us * k_rounding)
-    refuse("{} us is not 5 % faster than {} us of {}; a row must be", m.us, m.replaced_us, shown(m.replaced));
-  if (m.rounds_overlap) refuse("the rounds overlap; a row needs rounds that don't");
+    refuse_line("{} us is not 5 % faster than {} us of {}; a row must be", m.us, m.replaced_us,
+                shown(m.replaced));
+  if (m.rounds_overlap) refuse_line("the rounds overlap; a row needs rounds that don't");
 }
 
 TableRow parse_row(std::string_view line) {
   if (line.size() > k_max_line_bytes)
-    refuse("the line has {} bytes; a row has at most {}", line.size(), k_max_line_bytes);
+    refuse_line("the line has {} bytes; a row has at most {}", line.size(), k_max_line_bytes);
   const Json json = parse_json(line);
   require_keys(json, "the row",
                {"op", "arch", "multiprocessors", "when", "variant", "params", "measured", "provenance"});
@@ -139,7 +124,7 @@ TableRow parse_row(std::string_view line) {
 
   const auto object_field = [&](std::string_view key) -> const Json& {
     const Json& object = field(json, key);
-    if (!object.is_object()) refuse("'{}' is {}; give an object", key, shown(object));
+    if (!object.is_object()) refuse_line("'{}' is {}; give an object", key, shown(object));
     return object;
   };
   for (const auto& item : object_field("when").items())
@@ -150,7 +135,7 @@ TableRow parse_row(std::string_view line) {
   if (json.contains("provenance"))
     for (const auto& item : object_field("provenance").items()) {
       if (!item.value().is_string())
-        refuse("{} is {}; provenance is strings", shown(item.key()), shown(item.value()));
+        refuse_line("{} is {}; provenance is strings", shown(item.key()), shown(item.value()));
       row.provenance.emplace(item.key(), item.value().get<std::string>());
     }
   admit(row);
