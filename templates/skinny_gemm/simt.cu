@@ -20,7 +20,7 @@
 #include "device/memory.cuh"
 #include "device/shared.cuh"
 #include "device/warp.cuh"
-#include "skinny_gemm/args.h"
+#include "skinny_gemm/epilogue.cuh"
 
 namespace jitsmith {
 
@@ -189,11 +189,7 @@ JITSMITH_KERNEL void JITSMITH_LAUNCH_BOUNDS(Threads) skinny_gemm_simt(SkinnyGemm
   float y = shared.partial[0][thread];
 #pragma unroll
   for (int warp = 1; warp < k_warps; ++warp) y = add_rn(y, shared.partial[warp][thread]);
-  if (args.bias_type == SkinnyGemmBias::bf16) y = add_rn(y, to_float(static_cast<const bf16*>(args.bias)[n]));
-  if (args.bias_type == SkinnyGemmBias::f32) y = add_rn(y, static_cast<const float*>(args.bias)[n]);
-  if (args.residual != nullptr)
-    y = add_rn(y, to_float(static_cast<const Out*>(args.residual)[m * args.residual_stride + n]));
-  static_cast<Out*>(args.y)[m * args.y_stride + n] = from_float<Out>(y);
+  store_output<Out>(args, m, n, y);
 }
 
 }  // namespace jitsmith

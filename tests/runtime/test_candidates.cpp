@@ -36,12 +36,12 @@ struct Choice {
 std::vector<Params> requests_of(const Op& op) {
   if (op.name != "skinny_gemm") return {op.request.complete(op.arrays->demo, op.name)};
   std::vector<Params> all;
-  for (const std::int64_t m : {1, 2, 4, 8})
+  for (const std::int64_t m : {1, 2, 4, 8, 16, 32})
     for (const ElementType out : {ElementType::bf16, ElementType::f32})
       for (const bool aligned : {true, false})
         all.push_back(op.request.complete(Params{{"m", m},
                                                  {"n", std::int64_t{64}},
-                                                 {"k", std::int64_t{64}},
+                                                 {"k", std::int64_t{2048}},
                                                  {"out", out},
                                                  {"aligned", aligned}},
                                           op.name));

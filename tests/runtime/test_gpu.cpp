@@ -50,16 +50,21 @@ void spoil_code_of_every_entry(const std::filesystem::path& cache) {
   }
 }
 
+// Whose bits are those of the model.
+std::unique_ptr<Engine> simt_engine(const TempDir& cache, const EventSink& events = {}) {
+  return gpu_engine(cache.path().string(), events, {{"skinny_gemm", "simt"}});
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("gpu");
 
 TEST_CASE("Every candidate gives the model's bits on the GPU, and writes nothing outside Y") {
   const TempDir cache;
-  const auto engine = gpu_engine(cache.path().string());
+  const auto engine = simt_engine(cache);
   if (!engine) return;
   const Op& op = engine->op("skinny_gemm");
-  const Variant& simt = op.variants.front();
+  const Variant& simt = *op.variant("simt");
   std::uint64_t seed = 0;
   for (const std::int64_t m : {1, 2, 3, 5, 32})
     for (const ElementType out : {ElementType::bf16, ElementType::f32})
@@ -86,9 +91,80 @@ TEST_CASE("Every candidate gives the model's bits on the GPU, and writes nothing
       }
 }
 
-TEST_CASE("NaN, infinities, subnormals and signed zeros have the model's bits on the GPU") {
+TEST_CASE(
+    "The tensor cores' sums of integers are exact, others within the tolerance, the same at every run") {
   const TempDir cache;
   const auto engine = gpu_engine(cache.path().string());
+  if (!engine) return;
+  const Op& op = engine->op("skinny_gemm");
+  std::uint64_t seed = 0;
+  for (const std::int64_t m : {1, 7, 9, 32})
+    for (const ElementType out : {ElementType::bf16, ElementType::f32})
+      for (const bool aligned : {true, false}) {
+        const SkinnyGemm request{.m = m,
+                                 .n = 129,
+                                 .k = aligned ? 3208 : 3203,
+                                 .out = out,
+                                 .bias = SkinnyGemmBiasType::f32,
+                                 .residual = true,
+                                 .aligned = aligned};
+        const GemmLayout layout{
+            .x_pad = aligned ? 8 : 3, .y_pad = 3, .residual_pad = 5, .offset = aligned ? 0 : 1};
+        const GemmData integers = gemm_data(request, GemmValues::integers, ++seed);
+        const GemmData random = gemm_data(request, GemmValues::random, seed);
+        const GemmData special = gemm_data(request, GemmValues::special, seed);
+        const Params complete = op.request.complete(params_of(request), "skinny_gemm");
+        for (const Params& params :
+             op.variant("mma")->candidates(complete, engine->current_device().facts())) {
+          const std::string forced = "mma:" + to_string(params);
+          CAPTURE(forced);
+          CAPTURE(m);
+          const TypedPlan<SkinnyGemm> plan(
+              engine->plan({"skinny_gemm", complete}, nullptr, ForcedChoice::parse(forced)), request);
+          const auto run = [&](const GemmData& data) {
+            const GemmResult result = run_gemm(engine->current_device(), plan, data, layout);
+            CHECK(result.guards_intact);
+            return result.y;
+          };
+          CHECK(run(integers).bytes == skinny_gemm_simt_model(integers.operands(), 32, out).bytes);
+          const Array y = run(random);
+          const CheckResult check = check_skinny_gemm(random.operands(), y);
+          CHECK_MESSAGE(check.passed, check.summary);
+          CHECK(run(random).bytes == y.bytes);
+          const CheckResult of_special = check_skinny_gemm(special.operands(), run(special));
+          CHECK_MESSAGE(of_special.passed, of_special.summary);
+        }
+      }
+}
+
+TEST_CASE("On the tensor cores a row has the same bits whatever M it comes with, and with any tile") {
+  const TempDir cache;
+  const auto engine = gpu_engine(cache.path().string());
+  if (!engine) return;
+  const auto rows = [&](std::int64_t m, std::int64_t tile_m, std::int64_t tile_n) {
+    const SkinnyGemm request{.m = m, .n = 129, .k = 7168, .out = ElementType::f32};
+    GemmData data = gemm_data({.m = 32, .n = 129, .k = 7168}, GemmValues::random, 4);
+    data.x.shape[0] = m;
+    data.x.bytes.resize(static_cast<std::size_t>(m * 7168 * 2));
+    const std::string forced =
+        fmt::format("mma:warps=8,tile_m={},tile_n={},vector=true,out=f32", tile_m, tile_n);
+    const TypedPlan<SkinnyGemm> plan(
+        engine->plan({"skinny_gemm", params_of(request)}, nullptr, ForcedChoice::parse(forced)), request);
+    return run_gemm(engine->current_device(), plan, data).y.bytes;
+  };
+  const std::vector<std::byte> whole = rows(32, 8, 16);
+  for (std::int64_t m = 1; m <= 32; ++m)
+    for (const std::int64_t tile_m : {8, 16, 32}) {
+      CAPTURE(m);
+      CAPTURE(tile_m);
+      const std::vector<std::byte> part = rows(m, tile_m, tile_m == 8 ? 32 : 16);
+      CHECK(std::memcmp(part.data(), whole.data(), part.size()) == 0);
+    }
+}
+
+TEST_CASE("NaN, infinities, subnormals and signed zeros have the model's bits on the GPU") {
+  const TempDir cache;
+  const auto engine = simt_engine(cache);
   if (!engine) return;
   for (const ElementType out : {ElementType::bf16, ElementType::f32})
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -103,7 +179,7 @@ TEST_CASE("NaN, infinities, subnormals and signed zeros have the model's bits on
 
 TEST_CASE("In batch-invariant mode a row has the same bits on the GPU whatever M it comes with") {
   const TempDir cache;
-  const auto engine = gpu_engine(cache.path().string());
+  const auto engine = simt_engine(cache);
   if (!engine) return;
   const auto request = [](std::int64_t m) {
     return SkinnyGemm{.m = m, .n = 129, .k = 2048, .batch_invariant = true};
@@ -122,7 +198,7 @@ TEST_CASE("In batch-invariant mode a row has the same bits on the GPU whatever M
 
 TEST_CASE("A captured launch runs at every replay, and nothing is planned during capture") {
   const TempDir cache;
-  const auto engine = gpu_engine(cache.path().string());
+  const auto engine = simt_engine(cache);
   if (!engine) return;
   // Y += X W^T in place, on integers: after 100 replays it is exactly 100 times the product.
   const SkinnyGemm request{.m = 2, .n = 5, .k = 64, .out = ElementType::f32, .residual = true};
@@ -151,7 +227,7 @@ TEST_CASE("A captured launch runs at every replay, and nothing is planned during
 
 TEST_CASE("Compiled, in memory and from disk, a kernel gives the same bits") {
   const TempDir cache;
-  const auto cold = gpu_engine(cache.path().string());
+  const auto cold = simt_engine(cache);
   if (!cold) return;
   const GemmData data = gemm_data(k_request, GemmValues::random, 6);
   const auto bits = [&](Engine& engine, BinarySource source) {
@@ -161,29 +237,29 @@ TEST_CASE("Compiled, in memory and from disk, a kernel gives the same bits") {
   };
   const std::vector<std::byte> first = bits(*cold, BinarySource::compiled);
   CHECK(bits(*cold, BinarySource::compiled) == first);  // the same plan again
-  const auto warm = gpu_engine(cache.path().string());
+  const auto warm = simt_engine(cache);
   CHECK(bits(*warm, BinarySource::disk) == first);
 }
 
 TEST_CASE("A sound entry with code that the driver refuses is dropped and compiled again") {
   const TempDir cache;
-  const auto first = gpu_engine(cache.path().string());
+  const auto first = simt_engine(cache);
   if (!first) return;
   first->plan(k_request);
   spoil_code_of_every_entry(cache.path());
 
   Events events;
-  const auto second = gpu_engine(cache.path().string(), events.sink());
+  const auto second = simt_engine(cache, events.sink());
   const auto plan = second->plan(k_request);
   CHECK(plan.state().source == BinarySource::compiled);
   CHECK(events.count("cache.refused_by_driver") == 1);
   check_bits(*second, plan, gemm_data(k_request, GemmValues::random, 8), {});
-  CHECK(gpu_engine(cache.path().string())->plan(k_request).state().source == BinarySource::disk);
+  CHECK(simt_engine(cache)->plan(k_request).state().source == BinarySource::disk);
 }
 
 TEST_CASE("Threads without a context plan and launch on the default device") {
   const TempDir cache;
-  const auto engine = gpu_engine(cache.path().string());
+  const auto engine = simt_engine(cache);
   if (!engine) return;
   const GemmData data = gemm_data(k_request, GemmValues::random, 12);
   std::vector<std::vector<std::byte>> results(4);

@@ -182,7 +182,7 @@ TEST_CASE("Every candidate gives the model's bits on every pair of levels") {
       for (const bool aligned : {true, false}) {
         const Params request = op.request.complete(
             params_of(SkinnyGemm{.m = m, .n = 64, .k = 64, .out = out, .aligned = aligned}), "skinny_gemm");
-        for (const Params& p : op.variants[0].candidates(request, device_profile("host"))) {
+        for (const Params& p : op.variant("simt")->candidates(request, device_profile("host"))) {
           const Instantiation with{p.integer("threads"), p.integer("tile_m"), p.integer("tile_n"),
                                    p.integer("unroll"),  p.flag("vector"),    p.type("out")};
           check_pairs(engine, {&with, 1});

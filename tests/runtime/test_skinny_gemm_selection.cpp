@@ -35,21 +35,24 @@ Selection selection_of(const SkinnyGemm& request, const SelectionInputs& inputs 
 TEST_SUITE_BEGIN("skinny_gemm selection");
 
 TEST_CASE("Every candidate is complete, distinct, and one that its own schema allows") {
+  const DeviceFacts& h200 = device_profile("h200");
   for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 31, 32})
     for (const ElementType out : {ElementType::bf16, ElementType::f32})
       for (const bool aligned : {true, false}) {
         const Params request = complete({.m = m, .n = 64, .k = 64, .out = out, .aligned = aligned});
-        const Variant& simt = op().variants.front();
-        std::set<std::string> seen;
-        for (const Params& candidate : simt.candidates(request, device_profile("h200"))) {
-          CHECK(simt.kernel.schema.complete(candidate, "simt") == candidate);
-          CHECK(simt.misfit(request, candidate, device_profile("h200")).empty());
-          CHECK(seen.insert(to_string(candidate)).second);
+        for (const Variant& variant : op().variants) {
+          std::set<std::string> seen;
+          for (const Params& candidate : variant.candidates(request, h200)) {
+            CHECK(variant.kernel.schema.complete(candidate, variant.name) == candidate);
+            CHECK(variant.misfit(request, candidate, h200).empty());
+            CHECK(seen.insert(to_string(candidate)).second);
+          }
+          CHECK(seen.size() >= 1);
         }
-        CHECK(seen.size() >= 2);
-        const Params generic = op().generic_params(request);
-        CHECK(simt.kernel.schema.complete(generic, "simt") == generic);
-        CHECK(simt.misfit(request, generic, device_profile("h200")).empty());
+        const Variant& generic = *op().variant(op().generic_variant);
+        const Params params = op().generic_params(request);
+        CHECK(generic.kernel.schema.complete(params, generic.name) == params);
+        CHECK(generic.misfit(request, params, h200).empty());
       }
 }
 
@@ -58,10 +61,14 @@ TEST_CASE("Batch-invariant requests only get variants with the invariant order")
     for (const auto& [n, k] :
          {std::pair<std::int64_t, std::int64_t>{32, 5120}, {2112, 7168}, {129280, 512}, {1, 8}}) {
       const Selection selection = selection_of({.m = m, .n = n, .k = k, .batch_invariant = true});
+      CHECK(selection.variant->name == "simt");
       CHECK(selection.params.integer("threads") == 128);
-      for (const Candidate& candidate : selection.candidates)
-        if (candidate.params.integer("threads") != 128)
+      for (const Candidate& candidate : selection.candidates) {
+        if (candidate.variant == "mma")
+          CHECK(candidate.why_not == "batch_invariant keeps to the simt variant for every M");
+        else if (candidate.params.integer("threads") != 128)
           CHECK(candidate.why_not == "batch_invariant needs threads=128");
+      }
     }
   CHECK(contains(message_of<InvalidRequest>([] {
                    selection_of({.m = 1, .n = 8, .k = 64, .batch_invariant = true},
@@ -125,18 +132,31 @@ TEST_CASE("The grid covers every tile once, and never wraps") {
 }
 
 TEST_CASE("More memory traffic never makes the model's time shorter") {
-  const Variant& simt = op().variants.front();
-  for (const Params& candidate :
-       simt.candidates(complete({.m = 1, .n = 64, .k = 64}), device_profile("h200"))) {
-    double before = 0;
-    for (const std::int64_t n : {64, 512, 4096, 32768, 262144}) {
-      const double cost =
-          simt.cost_us(complete({.m = 1, .n = n, .k = 4096}), candidate, device_profile("h200"));
-      CHECK(cost >= before);
-      CHECK(cost > 0);
-      before = cost;
+  for (const Variant& variant : op().variants)
+    for (const Params& candidate :
+         variant.candidates(complete({.m = 1, .n = 64, .k = 4096}), device_profile("h200"))) {
+      double before = 0;
+      for (const std::int64_t n : {64, 512, 4096, 32768, 262144}) {
+        const double cost =
+            variant.cost_us(complete({.m = 1, .n = n, .k = 4096}), candidate, device_profile("h200"));
+        CHECK(cost >= before);
+        CHECK(cost > 0);
+        before = cost;
+      }
     }
-  }
+}
+
+TEST_CASE("The tensor cores get the many rows, and no candidate is one of theirs on the host") {
+  CHECK(selection_of({.m = 1, .n = 2112, .k = 7168}).variant->name == "simt");
+  CHECK(selection_of({.m = 32, .n = 2112, .k = 7168}).variant->name == "mma");
+  const Selection host = select(op(), complete({.m = 32, .n = 2112, .k = 7168}), device_profile("host"), {});
+  for (const Candidate& candidate : host.candidates) CHECK(candidate.variant == "simt");
+  CHECK(contains(message_of<InvalidRequest>([] {
+                   selection_of(
+                       {.m = 8, .n = 64, .k = 64},
+                       {.forced = ForcedChoice::parse("mma:warps=16,tile_m=32,tile_n=32,vector=true")});
+                 }),
+                 "warps x tile_m x (tile_n + 4) = 16 x 32 x (32 + 4) is more than the 12288 sums"));
 }
 
 TEST_SUITE_END();

@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -17,10 +18,12 @@
 namespace jitsmith::test {
 
 // Null, with the skip reported, where there is no GPU or no NVRTC.
-inline std::unique_ptr<Engine> gpu_engine(const std::string& cache_directory, const EventSink& events = {}) {
+inline std::unique_ptr<Engine> gpu_engine(const std::string& cache_directory, const EventSink& events = {},
+                                          const std::map<std::string, std::string>& forced = {}) {
   if (!have_nvrtc()) return nullptr;
   Options options = cuda_options(cache_directory);
   options.events = events;
+  options.forced = forced;
   auto engine = std::make_unique<Engine>(std::move(options));
   try {
     engine->current_device();

@@ -1,0 +1,126 @@
+// The variant on the tensor cores: which parameters may be used, which are worth trying, what they cost.
+#include <jitsmith/runtime/ops/skinny_gemm_variants.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace jitsmith {
+namespace {
+
+constexpr std::int64_t k_span = 128;  // of K, that a warp sums at a time
+
+Schema mma_schema() {
+  return Schema()
+      .integer("warps", {.listed = {1, 2, 4, 8, 16}}, "warps of a block; they share K", 8)
+      .integer("tile_m", {.listed = {8, 16, 32}}, "rows of Y that a block computes", 8)
+      .integer("tile_n", {.listed = {16, 32}}, "columns of Y that a block computes", 16)
+      .boolean("vector", "16-byte loads; without it, any alignment and any K", true)
+      .type("out", {ElementType::bf16, ElementType::f32}, "type of Y and residual", ElementType::bf16)
+      .rule(
+          "warps x tile_m x (tile_n + 4) = {warps} x {tile_m} x ({tile_n} + 4) is more than the 12288 sums "
+          "that "
+          "48 KiB of shared memory hold; lower one",
+          [](const Params& p) {
+            return p.integer("warps") * p.integer("tile_m") * (p.integer("tile_n") + 4) <= 12288;
+          });
+}
+
+// The smallest tile that holds all rows.
+std::int64_t tile_m_for(std::int64_t m) {
+  return m <= 8 ? 8 : m <= 16 ? 16 : 32;
+}
+
+std::vector<Params> mma_candidates(const Params& request, const DeviceFacts& device) {
+  // On the host a product of the tensor cores takes longer than the sums that it stands for.
+  if (device.target.executor == Executor::host) return {};
+  const std::int64_t tile_m = tile_m_for(request.integer("m"));
+  const std::int64_t spans = ceil_div(request.integer("k"), k_span);
+  std::vector<Params> candidates;
+  for (const std::int64_t warps : {2, 4, 8, 16})
+    for (const std::int64_t tile_n : {16, 32}) {
+      // Of the operands in flight and the sums: more than fit beside the rest of what a thread needs.
+      const std::int64_t x_tiles = tile_m / 8, w_tiles = tile_n / 16;
+      const std::int64_t registers = 16 * (2 * w_tiles + x_tiles) + 8 * w_tiles * x_tiles;
+      const bool too_many_registers = registers > (warps == 16 ? 112 : 150);
+      if ((warps == 2 || warps <= spans) && !too_many_registers)
+        candidates.push_back({{"warps", warps},
+                              {"tile_m", tile_m},
+                              {"tile_n", tile_n},
+                              {"vector", request.flag("aligned")},
+                              {"out", request.type("out")}});
+    }
+  return candidates;
+}
+
+std::string mma_misfit(const Params& request, const Params& params, const DeviceFacts&) {
+  if (request.flag("batch_invariant")) return "batch_invariant keeps to the simt variant for every M";
+  return skinny_gemm_misfit(request, params);
+}
+
+LaunchShape mma_shape(const Params& request, const Params& params) {
+  return {.grid = {static_cast<std::uint32_t>(skinny_gemm_blocks(request, params)), 1, 1},
+          .block = {static_cast<std::uint32_t>(32 * params.integer("warps")), 1, 1}};
+}
+
+// Time = a launch + the slower of memory and latency, with a soft maximum, since they overlap only in part.
+//   memory   W once for each row tile and X once for each block, at the rate of the device, or at that which
+//   the
+//            loads in flight allow
+//   latency  a warp's spans, one after the other: a batch of loads, then 8 products of each pair of tiles
+// Blocks beyond one resident wave wait for a place; a last wave that is not full costs a part of a full one.
+double mma_cost_us(const Params& request, const Params& params, const DeviceFacts& device) {
+  constexpr double k_launch_us = 1.76, k_load_us = 0.6, k_product_us = 0.02, k_last_wave = 0.13;
+  constexpr double k_memory_rate = 0.95;
+  constexpr double k_threads = 2048, k_blocks = 32, k_registers = 65536;  // of a multiprocessor
+
+  const auto number = [](const Params& from, const char* name) {
+    return static_cast<double>(from.integer(name));
+  };
+  const double n = number(request, "n"), k = number(request, "k"), warps = number(params, "warps");
+  const double tile_n = number(params, "tile_n"), x_tiles = number(params, "tile_m") / 8,
+               w_tiles = tile_n / 16;
+  const double blocks = static_cast<double>(skinny_gemm_blocks(request, params));
+  const double spans = std::max(1.0, std::ceil(k / k_span)), batches = std::ceil(spans / warps);
+
+  const double registers = 40 + 16 * (2 * w_tiles + x_tiles) + 8 * w_tiles * x_tiles;
+  const double resident =
+      std::clamp(std::floor(std::min(k_threads, k_registers / registers) / (32 * warps)), 1.0, k_blocks);
+  const double waves = blocks / (resident * device.multiprocessors);
+  const double last_wave = waves > 1 ? 1 + k_last_wave * (std::ceil(waves) / waves - 1) : 1;
+
+  const double bytes = std::ceil(number(request, "m") / number(params, "tile_m")) * n * k * 2;
+  const double in_flight =
+      std::min(blocks, resident * device.multiprocessors) * std::min(warps, spans) * tile_n * k_span * 2;
+  const double memory_us = bytes / (device.memory_gb_per_s * 1e3 * k_memory_rate) * last_wave;
+  const double in_flight_us = bytes / in_flight * k_load_us * last_wave;
+  const double latency_us =
+      batches * (k_load_us + 8 * k_product_us * x_tiles * w_tiles) * std::max(1.0, waves * last_wave);
+  return k_launch_us +
+         std::cbrt(std::pow(memory_us, 3) + std::pow(in_flight_us, 3) + std::pow(latency_us, 3));
+}
+
+}  // namespace
+
+Variant skinny_gemm_mma(const TemplateFiles& files) {
+  Variant mma;
+  mma.name = "mma";
+  mma.summary =
+      "Tensor cores, W as the operand of 16 rows. Warp w of a block owns the spans w, w + warps, ... of 128 "
+      "k; a "
+      "span is summed by 8 products of 16 k from +0, spans are added in fp32 in increasing k, warps from 0 "
+      "upwards; "
+      "then bias, then residual, then one rounding. Only `warps` enters that order, but the inner summation "
+      "is the "
+      "hardware's.";
+  mma.kernel = {.path = "skinny_gemm/mma.cu",
+                .source = files.text("skinny_gemm/mma.cu").value(),
+                .function = "jitsmith::skinny_gemm_mma",
+                .schema = mma_schema()};
+  mma.candidates = mma_candidates;
+  mma.misfit = mma_misfit;
+  mma.cost_us = mma_cost_us;
+  mma.shape = mma_shape;
+  return mma;
+}
+
+}  // namespace jitsmith

@@ -1,0 +1,153 @@
+// The variant on the plain fp32 units: which parameters may be used, which are worth trying, what they cost.
+#include <jitsmith/runtime/ops/skinny_gemm_variants.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace jitsmith {
+namespace {
+
+// The threads of a block decide the order of summation: batch-invariant requests all use this number.
+constexpr std::int64_t k_invariant_threads = 128;
+
+Schema simt_schema() {
+  return Schema()
+      .integer("threads", {.min = 32, .max = 1024, .multiple_of = 32}, "threads of a block; they share K",
+               128)
+      .integer("tile_m", {.listed = {1, 2, 4, 8}}, "rows of Y that a block computes", 1)
+      .integer("tile_n", {.listed = {1, 2, 4, 8}}, "columns of Y that a block computes", 1)
+      .integer("unroll", {.listed = {1, 2, 4, 8}},
+               "chunks of 8 k that a thread loads before it uses the first", 1)
+      .boolean("vector", "16-byte loads; without it, any alignment and any K", true)
+      .type("out", {ElementType::bf16, ElementType::f32}, "type of Y and residual", ElementType::bf16)
+      .rule(
+          "tile_m x tile_n is {tile_m} x {tile_n}, more than the 32 lanes that reduce it; make it 32 at most",
+          [](const Params& p) { return p.integer("tile_m") * p.integer("tile_n") <= 32; })
+      .rule(
+          "unroll x (tile_m + tile_n) = {unroll} x ({tile_m} + {tile_n}) is more than the 16 loads of 16 "
+          "bytes that "
+          "registers hold; lower one",
+          [](const Params& p) {
+            return p.integer("unroll") * (p.integer("tile_m") + p.integer("tile_n")) <= 16;
+          })
+      .rule("unroll={unroll} has no meaning without vector loads; set it to 1",
+            [](const Params& p) { return p.flag("vector") || p.integer("unroll") == 1; });
+}
+
+// The smallest tile that holds all rows in one, or the largest tile there is.
+std::int64_t tile_m_for(std::int64_t m) {
+  return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : 8;
+}
+
+Params simt_params(std::int64_t threads, std::int64_t tile_m, std::int64_t tile_n, std::int64_t unroll,
+                   bool vector, ElementType out) {
+  return {{"threads", threads}, {"tile_m", tile_m}, {"tile_n", tile_n},
+          {"unroll", unroll},   {"vector", vector}, {"out", out}};
+}
+
+std::vector<Params> simt_candidates(const Params& request, const DeviceFacts&) {
+  const std::int64_t tile_m = tile_m_for(request.integer("m"));
+  const std::int64_t chunks = ceil_div(request.integer("k"), 8);
+  const bool vector = request.flag("aligned");
+  std::vector<Params> candidates;
+  for (const std::int64_t threads : {64, 128, 256, 512})
+    for (const std::int64_t tile_n : {1, 2, 4})
+      for (const std::int64_t unroll : {1, 2, 4, 8}) {
+        const bool too_many_loads = unroll * (tile_m + tile_n) > 12 || (!vector && unroll > 1);
+        // Of these loads more than half would be in vain.
+        const bool more_than_k = threads * unroll > 64 && threads * unroll >= 2 * chunks;
+        if (!too_many_loads && !more_than_k)
+          candidates.push_back(simt_params(threads, tile_m, tile_n, unroll, vector, request.type("out")));
+      }
+  return candidates;
+}
+
+std::string simt_misfit(const Params& request, const Params& params, const DeviceFacts&) {
+  if (request.flag("batch_invariant") && params.integer("threads") != k_invariant_threads)
+    return fmt::format("batch_invariant needs threads={}", k_invariant_threads);
+  return skinny_gemm_misfit(request, params);
+}
+
+LaunchShape simt_shape(const Params& request, const Params& params) {
+  return {.grid = {static_cast<std::uint32_t>(skinny_gemm_blocks(request, params)), 1, 1},
+          .block = {static_cast<std::uint32_t>(params.integer("threads")), 1, 1}};
+}
+
+// Time = a launch + the slowest of memory, issue and latency, with a soft maximum, since they overlap only in
+// part.
+//   memory   W once for each row tile, at the rate of the device, or at that which the loads in flight allow
+//   issue    the warp instructions of one multiprocessor: 8 multiply-adds an output and chunk, the unpacking
+//            of both operands, the sums over the block
+//   latency  a thread's batches of loads, one after the other
+// Blocks beyond one resident wave wait for a place; a last wave that is not full costs a part of a full one.
+// The constants are fitted to 22 shapes at M 1, 2 and 4 on an H200 (bench/results): over these the choice is
+// within 1.7 % of the best candidate in the mean and 9.2 % at worst.
+double simt_cost_us(const Params& request, const Params& params, const DeviceFacts& device) {
+  constexpr double k_launch_us = 1.76, k_load_us = 0.48, k_last_wave = 0.13;
+  constexpr double k_prologue = 40, k_reduction_step = 6, k_issue_rate = 0.82, k_memory_rate = 0.95;
+  constexpr double k_schedulers = 4, k_threads = 2048, k_blocks = 32,
+                   k_registers = 65536;  // of a multiprocessor
+
+  const auto number = [](const Params& from, const char* name) {
+    return static_cast<double>(from.integer(name));
+  };
+  const double n = number(request, "n"), k = number(request, "k"), threads = number(params, "threads");
+  const double tile_m = number(params, "tile_m"), tile_n = number(params, "tile_n"),
+               unroll = number(params, "unroll");
+  const double outputs = tile_m * tile_n, blocks = static_cast<double>(skinny_gemm_blocks(request, params));
+  const double chunks = std::max(1.0, std::ceil(k / 8)), batches = std::ceil(chunks / (threads * unroll));
+
+  const double registers =
+      std::min(20 + 1.5 * outputs + 4 * unroll * (tile_m + tile_n) + 4 * tile_m, k_registers / threads);
+  const double resident =
+      std::clamp(std::floor(std::min(k_threads, k_registers / registers) / threads), 1.0, k_blocks);
+  const double waves = blocks / (resident * device.multiprocessors);
+  const double last_wave = waves > 1 ? 1 + k_last_wave * (std::ceil(waves) / waves - 1) : 1;
+
+  const double bytes = std::ceil(number(request, "m") / tile_m) * n * k * 2;
+  const double in_flight = std::min(blocks, resident * device.multiprocessors) * threads *
+                           std::min(unroll, std::ceil(chunks / threads)) * tile_n * 16;
+  const double memory_us = bytes / (device.memory_gb_per_s * 1e3 * k_memory_rate) * last_wave;
+  const double in_flight_us = bytes / in_flight * k_load_us * last_wave;
+
+  // Without vector loads a chunk is 8 loads of each row and as many unpackings.
+  const double a_chunk = 8 * outputs + (params.flag("vector") ? 12 : 24) * (tile_m + tile_n);
+  const double reduction = 3 * (outputs - 1) + 2 * (5 - std::log2(outputs));
+  const double instructions = k_prologue + batches * unroll * a_chunk + k_reduction_step * reduction;
+  const double issue_us = std::max(1.0, blocks / device.multiprocessors) * (threads / 32) * instructions /
+                          k_schedulers / (device.clock_ghz * 1e3 * k_issue_rate) * last_wave;
+
+  const double latency_us = batches * k_load_us * std::max(1.0, waves * last_wave);
+  return k_launch_us + std::cbrt(std::pow(memory_us, 3) + std::pow(in_flight_us, 3) + std::pow(issue_us, 3) +
+                                 std::pow(latency_us, 3));
+}
+
+}  // namespace
+
+Params skinny_gemm_generic_params(const Params& request) {
+  return simt_params(k_invariant_threads, tile_m_for(request.integer("m")), 4, 1, false, request.type("out"));
+}
+
+Variant skinny_gemm_simt(const TemplateFiles& files) {
+  Variant simt;
+  simt.name = "simt";
+  simt.summary =
+      "Plain fp32 units. Thread t of a block owns the 8-element chunks t, t + threads, ... of K; one fp32 "
+      "accumulator per "
+      "output from +0, by fmaf in increasing k; butterfly over lanes 16, 8, 4, 2, 1; warps added from 0 "
+      "upwards; then bias, "
+      "then residual, then one rounding. Only `threads` enters that order.";
+  simt.kernel = {.path = "skinny_gemm/simt.cu",
+                 .source = files.text("skinny_gemm/simt.cu").value(),
+                 .function = "jitsmith::skinny_gemm_simt",
+                 .schema = simt_schema()};
+  simt.candidates = simt_candidates;
+  simt.misfit = simt_misfit;
+  simt.cost_us = simt_cost_us;
+  simt.shape = simt_shape;
+  return simt;
+}
+
+}  // namespace jitsmith

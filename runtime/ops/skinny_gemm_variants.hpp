@@ -1,0 +1,30 @@
+// The variants of skinny_gemm, and what they share. Private.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <jitsmith/jit/template_files.hpp>
+#include <jitsmith/runtime/device_facts.hpp>
+#include <jitsmith/runtime/op.hpp>
+
+namespace jitsmith {
+
+Variant skinny_gemm_simt(const TemplateFiles& files);
+Variant skinny_gemm_mma(const TemplateFiles& files);
+
+// Parameters of the SIMT variant that serve every request.
+Params skinny_gemm_generic_params(const Params& request);
+
+// For non-negative integers, rounded up.
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Of a variant whose blocks compute tile_m x tile_n outputs.
+std::int64_t skinny_gemm_blocks(const Params& request, const Params& params);
+
+// Why such a variant cannot serve the request, or "": its output type, its loads, its number of blocks.
+std::string skinny_gemm_misfit(const Params& request, const Params& params);
+
+}  // namespace jitsmith
