@@ -104,12 +104,15 @@ Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadR
                            typed);
       }
 
-  std::map<std::int64_t, Array> checked;  // by threads: one order of summation, one set of bits
+  std::map<std::string, Array> checked;  // one order of summation, one set of bits
   for (std::size_t i = 0; i < plans.size(); ++i) {
     poison(device, operands);
     plans[i].launch(nullptr, args(i));
     const Array y = output_of(device, operands, request);
-    const auto [place, first] = checked.try_emplace(plans[i].state().selection.params.integer("threads"), y);
+    const Selection& selection = plans[i].state().selection;
+    const char* sharing_k = selection.variant->name == "simt" ? "threads" : "warps";
+    const auto [place, first] = checked.try_emplace(
+        fmt::format("{} {}", selection.variant->name, selection.params.integer(sharing_k)), y);
     if (first) need(op.arrays->check(request, operands.inputs, {{"y", y}}), names[i]);
     if (place->second.bytes != y.bytes)
       throw std::runtime_error(names[i] + " differs from another tile of the same order");
