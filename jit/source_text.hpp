@@ -14,7 +14,7 @@
 
 namespace jitsmith {
 
-// Thread safe, as any immutable value is. A moved-from text is as before.
+// Thread safe, as any immutable value is. To move one is to copy it, so that none is ever empty-handed.
 class SourceText {
  public:
   SourceText() : SourceText(std::string()) {}
@@ -24,6 +24,9 @@ class SourceText {
   requires std::convertible_to<Text, std::string_view> &&
       (!std::same_as<std::remove_cvref_t<Text>, SourceText>)SourceText(Text&& text)
       : text_(std::make_shared<const std::string>(std::forward<Text>(text))), digest_(digest_of(*text_)) {}
+
+  SourceText(const SourceText&) = default;
+  SourceText& operator=(const SourceText&) = default;
 
   const std::string& str() const { return *text_; }
   operator const std::string&() const { return *text_; }

@@ -5,10 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <span>
 
 #include <fmt/format.h>
 
+#include <jitsmith/cache/descriptor.hpp>
+#include <jitsmith/cache/file_system.hpp>
 #include <jitsmith/jit/error.hpp>
 
 namespace jitsmith {
@@ -30,12 +32,15 @@ void TempDirectory::write(const std::string& relative, std::string_view text) co
   const std::filesystem::path file = std::filesystem::path(path_) / relative;
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
-  std::ofstream stream(file, std::ios::binary);
-  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-  stream.close();
-  if (!stream)
+  FileSystem& disk = real_file_system();
+  Descriptor out(disk, disk.open_at(AT_FDCWD, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  int result = out.is_open() ? 0 : -out.error();
+  if (result == 0 && text.size() > disk.file_size_limit()) result = -EFBIG;  // writing would raise SIGXFSZ
+  if (result == 0) result = disk.write_full(out.get(), std::as_bytes(std::span(text)));
+  if (result == 0) result = out.close();
+  if (result < 0)
     throw TransientCompileError(
-        fmt::format("cannot write {}; is the file system full? TMPDIR names another place", file.string()),
+        fmt::format("cannot write {}: {}; TMPDIR names another place", file.string(), std::strerror(-result)),
         {});
 }
 

@@ -92,10 +92,14 @@ struct Engine::State {
 
   // The same for a variant by itself. One that belongs to no op has no name to be recorded under.
   void record(const Variant& variant, const Params& complete, const Target& target) {
-    const std::scoped_lock lock(ops_mutex);
-    for (const auto& [name, op] : ops)
-      for (const Variant& own : op->variants)
-        if (&own == &variant) recorder.record(name, target.arch, variant.name, complete, nullptr);
+    std::string owner;
+    {
+      const std::scoped_lock lock(ops_mutex);
+      for (const auto& [name, op] : ops)
+        for (const Variant& own : op->variants)
+          if (&own == &variant) owner = name;
+    }
+    if (!owner.empty()) recorder.record(owner, target.arch, variant.name, complete, nullptr);
   }
 
   BinarySource warm(const Variant& variant, const Params& complete, const Target& target) {

@@ -16,20 +16,13 @@ namespace jitsmith {
 void Recorder::record(const std::string& op, const std::string& arch, const std::string& variant,
                       const Params& params, const Params* request) noexcept try {
   if (path_.empty()) return;
-  const std::scoped_lock lock(mutex_);
-  if (failed_) return;
   KernelRecord record{
       .op = op, .arch = arch, .variant = variant, .params = texts_of(params), .request = std::nullopt};
   // With the request: two that need one kernel here may need two elsewhere.
   if (request != nullptr) record.request = texts_of(*request);
-  const std::string line = to_json(record);
-  std::string trouble = file_.is_open() ? std::string() : open();
-  // By digest, which is only an address: two records that share one are too rare to matter here.
-  if (trouble.empty() && !known_.insert(digest_of(line)).second) return;
-  if (trouble.empty()) trouble = append(line + '\n');
+  const std::string trouble = record_line(to_json(record));
+  // Without the lock: a sink may come back to the engine.
   if (trouble.empty()) return;
-  failed_ = true;
-  file_ = {};
   if (events_)
     events_(
         {EventLevel::warning, "record.failed",
@@ -38,6 +31,21 @@ void Recorder::record(const std::string& op, const std::string& arch, const std:
                      path_, trouble)});
 } catch (...) {
   // No memory, or a sink that throws: a plan is worth more than its record.
+}
+
+// Why recording is off from now on, or "".
+std::string Recorder::record_line(const std::string& line) {
+  const std::scoped_lock lock(mutex_);
+  if (failed_) return {};
+  std::string trouble = file_.is_open() ? std::string() : open();
+  // By digest, which is only an address: two records that share one are too rare to matter here.
+  if (trouble.empty() && !known_.insert(digest_of(line)).second) return {};
+  if (trouble.empty()) trouble = append(line + '\n');
+  if (!trouble.empty()) {
+    failed_ = true;
+    file_ = {};
+  }
+  return trouble;
 }
 
 std::string Recorder::open() {

@@ -34,6 +34,7 @@ class Recorder {
   // Why it failed, or "".
   std::string open();
   std::string append(const std::string& line);
+  std::string record_line(const std::string& line);
 
   FileSystem& file_system_;
   const std::string path_;

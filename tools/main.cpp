@@ -1,5 +1,6 @@
 // jitsmith: the command. It parses, runs one sub-command, and maps what that throws to an exit status: 0
 // success, 1 failure, 2 a wrong request.
+#include <csignal>
 #include <cstdio>
 #include <new>
 
@@ -74,5 +75,7 @@ int run_and_explain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   jitsmith::prepare_standard_streams();
+  std::signal(SIGCHLD,
+              SIG_DFL);  // ignored by whoever started us, it would hide how compilers and workers end
   return jitsmith::finish_output(jitsmith::run_and_explain(argc, argv));
 }

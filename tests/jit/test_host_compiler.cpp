@@ -10,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "support/compiler_script.hpp"
 #include "support/host_kernel.hpp"
 #include "support/temp_dir.hpp"
 
@@ -205,6 +207,38 @@ TEST_CASE("A process that cannot be started for want of resources is a failure t
       HostCompiler().compile(source, "host");
     } catch (const TransientCompileError& error) {
       _exit(std::string(error.what()).find("cannot run the host compiler") == std::string::npos);
+    } catch (...) {
+      _exit(1);
+    }
+    _exit(2);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+TEST_CASE("What a compiler leaves running is not waited for, and its last words are heard") {
+  TempDir here;
+  HostCompilerOptions options;
+  options.compiler = (here / "c++").string();
+  write_compiler_script(options.compiler, "sleep 20 &\necho 'a.cu:1:1: error: no' >&2\nexit 1");
+  HostCompiler compiler(options);
+  const auto start = std::chrono::steady_clock::now();
+  const CompileError error = error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>"));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+  CHECK(error.log.find("a.cu:1:1: error: no") != std::string::npos);
+}
+
+TEST_CASE("A limit on the size of files does not kill the program") {
+  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{16, 16};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      HostCompiler().compile(source, "host");
+    } catch (const TransientCompileError& error) {
+      _exit(std::string(error.what()).find("File too large") == std::string::npos);
     } catch (...) {
       _exit(1);
     }

@@ -290,6 +290,24 @@ TEST_CASE("A limit on the size of files is kept, for going over it would kill [f
   CHECK(contains(events.text("record.failed"), "File too large"));
 }
 
+TEST_CASE("A sink may come back to the engine when recording fails") {
+  const TempDir folder;
+  Options options = host_options(kernel_cache());
+  options.record = "/nonexistent/recording";
+  Engine* engine = nullptr;
+  int told = 0;
+  options.events = [&](const Event& event) {
+    if (event.what != "record.failed") return;
+    ++told;
+    engine->warm(engine->op("offset").variants[0], offset_params(64), host_target());
+  };
+  Engine the_engine(options);
+  engine = &the_engine;
+  the_engine.add(offset_op());
+  CHECK(the_engine.plan(offset_request(5)));
+  CHECK(told == 1);
+}
+
 TEST_CASE("A recording ends where a reader would refuse it [fault]") {
   const TempDir folder;
   std::ofstream(folder / "recording").close();
