@@ -98,12 +98,17 @@ struct Engine::State {
         if (&own == &variant) recorder.record(name, target.arch, variant.name, complete, nullptr);
   }
 
+  BinarySource find(const KernelSource& kernel) {
+    const auto cached = binaries.find(kernel);
+    return cached ? cached->source : BinarySource::none;
+  }
+
   BinarySource warm(const Variant& variant, const Params& complete, const Target& target) {
     const KernelSource kernel = binaries.specialize(variant.kernel, complete, target);
     const bool may_compile = no_compile_scopes == 0 && options.policy == Policy::compile;
     if (may_compile)
       return warming.get(kernel.key.text, [&] { return binaries.find_or_compile(kernel).source; });
-    if (const auto cached = binaries.find(kernel)) return cached->source;
+    if (const BinarySource cached = find(kernel); cached != BinarySource::none) return cached;
     if (no_compile_scopes > 0)
       throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
                                   kernel.describe()));
@@ -300,6 +305,10 @@ BinarySource Engine::warm(const Variant& variant, const Params& params, const Ta
   const Params complete = variant.complete(params);
   state_->record(variant, complete, target);
   return state_->warm(variant, complete, target);
+}
+
+BinarySource Engine::find(const Variant& variant, const Params& params, const Target& target) {
+  return state_->find(state_->binaries.specialize(variant.kernel, variant.complete(params), target));
 }
 
 Key Engine::key(const Variant& variant, const Params& params, const Target& target) const {

@@ -147,6 +147,22 @@ TEST_CASE("A warm that may not compile says the same") {
       "the cache holds no kernel; allow compiling to warm it");
 }
 
+TEST_CASE("A kernel is found or not, without a look at all that is held") {
+  const TempDir cache;
+  const Op op = offset_op();
+  OffsetBench bench(cache.path().string(), [](Options& options) {
+    strict(options);
+    options.any_toolchain = false;
+  });
+  CHECK(bench.engine.find(op.variants[0], offset_params(64), host_target()) == BinarySource::none);
+  fill(cache.path().string());
+  // What is held is looked at once for all, so what was stored since would not be counted.
+  CHECK(contains(
+      message_of<NotCached>([&] { bench.engine.warm(op.variants[0], offset_params(96), host_target()); }),
+      "the cache holds 1 kernel of this template for host"));
+  CHECK(bench.engine.find(op.variants[0], offset_params(64), host_target()) == BinarySource::disk);
+}
+
 TEST_CASE("A GPU's kernels are found without NVRTC") {
   if (!have_nvrtc()) return;
   const TempDir cache;
