@@ -22,7 +22,7 @@ Options for_warming(Options options, bool dry_run) {
   // What another compiler made would not serve a program that may compile, so it is no reason not to warm. A
   // dry run asks what a program under the user's own policy would find.
   options.any_toolchain = dry_run && options.policy == Policy::cached_only;
-  options.copy_up = !dry_run;
+  options.look_only = dry_run;
   // A production environment says cached_only, and warming is how it comes to have what it needs: the workers
   // compile whatever it says, and this process looks only.
   options.policy = Policy::cached_only;
