@@ -11,6 +11,7 @@
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/command.hpp>
 #include <jitsmith/tools/output.hpp>
+#include <jitsmith/tools/private_cache.hpp>
 #include <jitsmith/tools/statistics.hpp>
 #include <jitsmith/tools/warm_args.hpp>
 #include <jitsmith/tools/warm_report.hpp>
@@ -74,8 +75,7 @@ int warm(Options options, const WarmArgs& args, StopSignals& signals) {
       if (private_cache) throw;
     }
   if (private_cache) {
-    options.cold = false;
-    options.cache = {.explicit_dir = temporary->path() + "/cache"};
+    use_private_cache(options, temporary->path() + "/cache");
     workers.arguments.insert(workers.arguments.end(), {"--cache-dir", *options.cache.explicit_dir});
     engine = std::make_unique<Engine>(options);
   }

@@ -204,6 +204,11 @@ TEST_CASE("a bundle has the bytes of its set, however it was made") {
   Tool off = shop.tool();
   CHECK(off.set("JITSMITH_CACHE", "0")(with(shop.warm(), {"--into", shop / "off.jsb"})).status == 0);
   CHECK(bytes_of(shop / "off.jsb") == one);
+  Tool cold = shop.tool();
+  cold.set("JITSMITH_COLD", "1").set("JITSMITH_BUNDLES", shop / "one.jsb");
+  const ToolResult anew = cold(with(shop.warm(), {"--into", shop / "cold.jsb"}));
+  CHECK_MESSAGE(has(anew.out, k_counts + "0 already cached, 4 compiled"), anew.out);
+  CHECK(bytes_of(shop / "cold.jsb") == one);
   Tool dry = shop.tool("empty");
   CHECK(dry.set("JITSMITH_BUNDLES", shop / "one.jsb")(with(shop.warm(), {"--dry-run"})).status == 0);
   CHECK(!std::filesystem::exists(shop / "empty"));
