@@ -152,6 +152,18 @@ TEST_CASE("a record that this command cannot have is told, and the others are wa
   CHECK(has(none.err, "the recording can't be read: No such file"));
 }
 
+TEST_CASE("files that ask for nothing are a failure that says so") {
+  const Workshop shop;
+  std::ofstream(shop / "none.json") << R"({"name": "none", "requests": []})";
+  std::ofstream(shop / "recording").flush();
+  const ToolResult from = shop.tool()({"warm", "--from", shop / "none.json", "--arch", "host"});
+  CHECK(from.status == 1);
+  CHECK_MESSAGE(has(from.err, "none.json has no request and no record, so nothing is warmed"), from.err);
+  const ToolResult recording = shop.tool()({"warm", "--recording", shop / "recording"});
+  CHECK(recording.status == 1);
+  CHECK_MESSAGE(has(recording.err, "/recording has no request and no record"), recording.err);
+}
+
 TEST_CASE("a recording keeps to its architectures unless it is told others") {
   const Workshop shop;
   // Not what would be selected for this request.
@@ -223,6 +235,8 @@ TEST_CASE("a bundle that would be incomplete is not written") {
   CHECK(result.status == 1);
   CHECK(has(result.err, "b.jsb is not written"));
   CHECK(bytes_of(shop / "b.jsb") == "old");
+  const Json json = Json::parse(shop.tool()(with(shop.warm(), {"--into", shop / "b.jsb", "--json"})).out);
+  CHECK(has(json.value("why_no_bundle", ""), "b.jsb is not written, for kernels are missing in it"));
   CHECK(shop.tool()(with(shop.warm(), {"--into", shop / "b.jsb", "--dry-run"})).status == 2);
   for (const char* place : {"/nonexistent/b.jsb", "/dev/null"})
     CHECK(has(shop.tool()(with(shop.warm(), {"--into", place})).err, std::string("--into ") + place));

@@ -176,6 +176,9 @@ TEST_CASE("without room for all workers fewer do it, and without any there is a 
   CHECK(has(none.err(), "no worker process can be started: "));
   CHECK(has(none.err(), "Too many open files"));
   CHECK(has(none.out(), "4 not reached"));
+  StartedTool json(shop.tool().environment(), with(shop.warm(), {"--json"}), with_descriptors(10));
+  CHECK(WEXITSTATUS(json.wait()) == 1);
+  CHECK(has(Json::parse(json.out()).value("trouble", ""), "Too many open files"));
   StartedTool few(shop.tool().environment(), with(shop.warm(), {"--jobs", "100"}), with_descriptors(16));
   CHECK(WEXITSTATUS(few.wait()) == 0);
   CHECK(has(few.out(), "4 compiled"));
