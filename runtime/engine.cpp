@@ -35,6 +35,13 @@ std::string not_cached(const KernelSource& kernel) {
   return fmt::format("{}{} is not cached", kernel.describe(), params);
 }
 
+// What has to come before any warming: as things are set, it would keep nothing.
+std::string_view allow_keeping(const Options& options) {
+  if (options.cold) return "unset JITSMITH_COLD, which turns every tier off, and then ";
+  if (!options.cache.enabled) return "turn the cache directory on (see JITSMITH_CACHE) and then ";
+  return {};
+}
+
 // How to have in the cache what a refused plan lacks: the end of a NotCached message.
 std::string warm_hint(const PlanState& plan, const Target& target) {
   std::string sets;
@@ -112,8 +119,8 @@ struct Engine::State {
     if (no_compile_scopes > 0)
       throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
                                   kernel.describe()));
-    throw NotCached(fmt::format("{} and the policy is cached_only; {}; allow compiling to warm it",
-                                not_cached(kernel), holdings_for(kernel)));
+    throw NotCached(fmt::format("{} and the policy is cached_only; {}; {}allow compiling to warm it",
+                                not_cached(kernel), holdings_for(kernel), allow_keeping(options)));
   }
 
   // cache -> compile -> load. A verified entry that the driver refuses is dropped and compiled once afresh.
@@ -135,8 +142,9 @@ struct Engine::State {
   SourcedBinary obtain(const KernelSource& kernel, const PlanState& plan) {
     if (options.policy == Policy::compile) return binaries.find_or_compile(kernel);
     if (auto cached = binaries.find(kernel)) return *std::move(cached);
-    throw NotCached(fmt::format("{} and the policy is cached_only; {}; {}", not_cached(kernel),
-                                holdings_for(kernel), warm_hint(plan, kernel.target)));
+    throw NotCached(fmt::format("{} and the policy is cached_only; {}; {}{}", not_cached(kernel),
+                                holdings_for(kernel), allow_keeping(options),
+                                warm_hint(plan, kernel.target)));
   }
 
   // Kept, for a program may ask again at every step, and to compare with all that is held takes long.

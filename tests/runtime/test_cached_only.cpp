@@ -132,6 +132,18 @@ TEST_CASE("What is missing is named with what there is, and how to warm it") {
       "96)";
   CHECK(refusal(strict) == sentence + held + hint);
   CHECK(refusal(strict_without_compiler) == sentence + held + hint);
+  CHECK(
+      contains(refusal([](Options& options) {
+                 strict(options);
+                 options.cold = true;
+               }),
+               "; unset JITSMITH_COLD, which turns every tier off, and then warm the cache with `jitsmith"));
+  CHECK(
+      contains(refusal([](Options& options) {
+                 strict(options);
+                 options.cache.enabled = false;
+               }),
+               "; turn the cache directory on (see JITSMITH_CACHE) and then warm the cache with `jitsmith"));
   CHECK(refusal([](Options& options) {
           strict(options);
           options.host_compiler.compiler = "/bin/sh";
