@@ -39,15 +39,18 @@ Cache::Cache(CacheOptions options)
       events_(shielded(std::move(options.events))),
       limits_(options.limits),
       lock_wait_(options.lock_wait),
-      copies_up_(options.copy_up) {
-  Directory directory = open_directory(file_system_, options.directory);
+      look_only_(options.look_only) {
+  Directory directory =
+      open_directory(file_system_, options.directory, look_only_ ? IfMissing::fail : IfMissing::create);
   state_ = std::move(directory.state);
   if (directory.entries.is_open())
-    store_.emplace(context(), std::move(directory.entries), StoreAccess::own, limits_);
+    store_.emplace(context(), std::move(directory.entries),
+                   look_only_ ? StoreAccess::look_only : StoreAccess::own, limits_);
   if (state_.status == DirectoryStatus::read_only) store_->close_writes(EROFS);
   if (state_.status != DirectoryStatus::usable) {
-    // Being turned off on purpose is nothing to warn about.
-    const EventLevel level = options.directory.enabled ? EventLevel::warning : EventLevel::info;
+    // Being turned off on purpose is nothing to warn about, nor is it that nothing was stored yet.
+    const EventLevel level =
+        options.directory.enabled && !directory.is_missing ? EventLevel::warning : EventLevel::info;
     context().tell(level, state_.status == DirectoryStatus::off ? "cache.off" : "cache.read_only",
                    state_.reason);
   }
@@ -55,6 +58,7 @@ Cache::Cache(CacheOptions options)
     const BundleState& bundle = bundles_.emplace_back(std::make_unique<Bundle>(context(), path))->state();
     if (!bundle.usable) context().tell(EventLevel::warning, "bundle.refused", bundle.reason);
   }
+  if (look_only_) options.remote.mode = RemoteMode::read_only;
   remote_ = make_remote(context(), options.remote);
   if (remote_ && !remote_->state().usable)
     context().tell(EventLevel::warning, "remote.off", remote_->state().reason);
@@ -81,7 +85,7 @@ std::optional<Found> Cache::get(std::string_view key_text, const Digest& digest)
     counters_.add(found->tier == Tier::directory ? &CacheStats::hits
                   : found->tier == Tier::bundle  ? &CacheStats::bundle_hits
                                                  : &CacheStats::remote_hits);
-    if (copies_up_ && found->tier != Tier::directory) copy_up(found->entry, digest);
+    if (!look_only_ && found->tier != Tier::directory) copy_up(found->entry, digest);
     return found;
   } catch (...) {
     counters_.add(&CacheStats::out_of_memory);
@@ -154,7 +158,7 @@ bool Cache::remove(const Digest& digest) noexcept {
 }
 
 DirectoryState Cache::state() const {
-  if (state_.status != DirectoryStatus::usable) return state_;
+  if (state_.status != DirectoryStatus::usable || look_only_) return state_;
   const auto closed = store_->writes_closed();
   if (!closed) return state_;
   return {DirectoryStatus::read_only, state_.path,
@@ -203,6 +207,7 @@ ClearResult Cache::clear() noexcept {
 
 TrimResult Cache::trim(const CacheLimits& limits, TrimMode mode) noexcept {
   try {
+    if (look_only_ && mode != TrimMode::dry_run) return {};
     return store_ ? store_->trim(limits, mode) : TrimResult{};
   } catch (...) {
     return {};

@@ -3,8 +3,8 @@
 // reports and never throws.
 //
 // The tiers are asked in order: the cache directory, the bundles in their order, the remote tier. A hit of a
-// lower one is copied to the cache directory, unless copy_up is off. Thread safe, and usable in a forked
-// child. Without any tier everything still works, and nothing is found or stored.
+// lower one is copied to the cache directory, unless it is only looked at. Thread safe, and usable in a
+// forked child. Without any tier everything still works, and nothing is found or stored.
 #pragma once
 
 #include <jitsmith/cache/build_lock.hpp>
@@ -40,7 +40,9 @@ struct CacheOptions {
   std::chrono::milliseconds lock_wait{30'000};  // for another process that compiles the same key
   std::vector<std::string> bundles;             // absolute paths of directories or files, in order
   RemoteOptions remote;
-  bool copy_up = true;                // a hit below the directory is stored in it
+  // For questions: nothing is made, stored, removed or marked as used in any tier. A directory that is not
+  // there is then an empty one.
+  bool look_only = false;
   EventSink events;                   // what it throws is swallowed
   FileSystem* file_system = nullptr;  // the real one; must outlive the cache
   const Clock* clock = nullptr;       // likewise
@@ -112,7 +114,7 @@ class Cache {
   mutable CacheCounters counters_;
   CacheLimits limits_;
   std::chrono::milliseconds lock_wait_;
-  bool copies_up_;
+  bool look_only_;
   DirectoryState state_;
   std::optional<Store> store_;  // none when the directory is off
   std::vector<std::unique_ptr<Bundle>> bundles_;

@@ -22,14 +22,15 @@ constexpr std::string_view k_tag =
 struct Step {
   Descriptor directory;
   std::string problem;  // a predicate for "the cache directory X ..."; empty when all is well
+  int error = 0;        // the errno behind the problem, if there is one
 };
 
-Step enter_private(FileSystem& fs, int parent, const std::string& name) {
-  PrivateDirectory opened = open_private_directory(fs, parent, name.c_str(), IfMissing::create);
+Step enter_private(FileSystem& fs, int parent, const std::string& name, IfMissing if_missing) {
+  PrivateDirectory opened = open_private_directory(fs, parent, name.c_str(), if_missing);
   if (opened.error == ENOTDIR || opened.error == ELOOP) {
     return {{}, fmt::format("cannot be used because {} is a symbolic link or not a directory", name)};
   }
-  if (opened.error != 0) return {{}, cannot_open(name, opened.error, IfMissing::create)};
+  if (opened.error != 0) return {{}, cannot_open(name, opened.error, if_missing), opened.error};
   if (opened.vetting != Vetting::trusted) {
     return {{},
             fmt::format("cannot be trusted because {} {} (only you may own and write it)", name,
@@ -38,10 +39,10 @@ Step enter_private(FileSystem& fs, int parent, const std::string& name) {
   return {std::move(opened.directory), {}};
 }
 
-Step enter_root(FileSystem& fs, const DirectoryChoice& choice) {
-  TrustedParent parent = open_trusted_parent(fs, choice.base, choice.below, IfMissing::create);
-  if (!parent.problem.empty()) return {{}, std::move(parent.problem)};
-  return enter_private(fs, parent.directory.get(), parent.name);
+Step enter_root(FileSystem& fs, const DirectoryChoice& choice, IfMissing if_missing) {
+  TrustedParent parent = open_trusted_parent(fs, choice.base, choice.below, if_missing);
+  if (!parent.problem.empty()) return {{}, std::move(parent.problem), parent.error};
+  return enter_private(fs, parent.directory.get(), parent.name, if_missing);
 }
 
 void write_tag(FileSystem& fs, int root) {
@@ -68,7 +69,7 @@ std::string_view to_string(DirectoryStatus status) {
   return "unknown";
 }
 
-Directory open_directory(FileSystem& fs, const DirectoryRequest& request) {
+Directory open_directory(FileSystem& fs, const DirectoryRequest& request, IfMissing if_missing) {
   const DirectoryChoice choice = choose_directory(request);
   if (!choice.reason.empty()) return {{DirectoryStatus::off, {}, choice.reason}, {}};
   const std::string path = choice.path();
@@ -77,17 +78,27 @@ Directory open_directory(FileSystem& fs, const DirectoryRequest& request) {
                        choice.remedy);
   };
 
-  const Step root = enter_root(fs, choice);
-  if (!root.problem.empty()) return {{DirectoryStatus::off, path, sentence(root.problem)}, {}};
-  Step entries = enter_private(fs, root.directory.get(), k_format_folder);
-  if (!entries.problem.empty()) return {{DirectoryStatus::off, path, sentence(entries.problem)}, {}};
+  const auto off = [&](const Step& step) {
+    const bool is_missing = if_missing == IfMissing::fail && step.error == ENOENT;
+    const std::string reason = is_missing ? fmt::format(
+                                                "the cache directory {} (from {}) does not exist; store a "
+                                                "kernel to make it, or {}",
+                                                path, choice.origin, choice.remedy)
+                                          : sentence(step.problem);
+    return Directory{{DirectoryStatus::off, path, reason}, {}, is_missing};
+  };
+
+  const Step root = enter_root(fs, choice, if_missing);
+  if (!root.problem.empty()) return off(root);
+  Step entries = enter_private(fs, root.directory.get(), k_format_folder, if_missing);
+  if (!entries.problem.empty()) return off(entries);
 
   if (const int result = fs.check_writable(entries.directory.get()); result < 0) {
     const std::string problem =
         fmt::format("cannot be written ({}), so it is only read", std::strerror(-result));
     return {{DirectoryStatus::read_only, path, sentence(problem)}, std::move(entries.directory)};
   }
-  write_tag(fs, root.directory.get());
+  if (if_missing == IfMissing::create) write_tag(fs, root.directory.get());
   return {{DirectoryStatus::usable, path, {}}, std::move(entries.directory)};
 }
 

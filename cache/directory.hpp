@@ -7,6 +7,7 @@
 
 #include <jitsmith/cache/descriptor.hpp>
 #include <jitsmith/cache/directory_request.hpp>
+#include <jitsmith/cache/private_file.hpp>
 
 #include <string>
 #include <string_view>
@@ -29,9 +30,12 @@ struct DirectoryState {
 
 struct Directory {
   DirectoryState state;
-  Descriptor entries;  // the folder of the present format, `v1`; not open when off
+  Descriptor entries;       // the folder of the present format, `v1`; not open when off
+  bool is_missing = false;  // off, because it is not there and was not to be made
 };
 
-Directory open_directory(FileSystem& file_system, const DirectoryRequest& request);
+// With IfMissing::fail it creates nothing at all, nor CACHEDIR.TAG.
+Directory open_directory(FileSystem& file_system, const DirectoryRequest& request,
+                         IfMissing if_missing = IfMissing::create);
 
 }  // namespace jitsmith

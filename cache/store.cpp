@@ -27,7 +27,7 @@ bool is_planted(int error) {
 
 Store::Store(const CacheContext& context, Descriptor entries, StoreAccess access, const CacheLimits& limits)
     : context_(context), entries_(std::move(entries)), access_(access), limits_(limits), usage_(limits) {
-  if (access == StoreAccess::read_only) close_writes(EROFS);
+  if (access != StoreAccess::own) close_writes(EROFS);
 }
 
 std::optional<Entry> Store::get(std::string_view key_text, const Digest& digest) {
@@ -113,7 +113,7 @@ int Store::publish(const Digest& digest, std::span<const std::byte> bytes) {
 }
 
 bool Store::remove(const Digest& digest) {
-  if (access_ == StoreAccess::read_only) return false;
+  if (access_ != StoreAccess::own) return false;
   const int error = unlink_entry(open_shard(shard_name(digest), IfMissing::fail), digest);
   return error == 0 || error == ENOENT;
 }
@@ -168,6 +168,8 @@ void Store::note_undecodable(const Digest& digest, int shard, const PrivateFile&
   context_.tell(
       EventLevel::warning, "cache.corrupt",
       fmt::format("entry {} is damaged ({}) and will be made again", digest.hex(), to_string(fault)));
+
+  if (access_ == StoreAccess::look_only) return set_known_bad(digest, true);
 
   // Another process may have replaced it since: look whether it is still the file that was read. A
   // replacement within the microseconds between these two calls is lost, which costs one compile.

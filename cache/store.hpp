@@ -43,8 +43,8 @@ struct ClearResult {
 };
 
 // How a store may be treated: a bundle is somebody else's, and is only ever read: not written, repaired,
-// cleaned, locked, nor marked as used.
-enum class StoreAccess { own, read_only };
+// cleaned, locked, nor marked as used. Who only looks at his own treats it so as well.
+enum class StoreAccess { own, look_only, read_only };
 
 class Store {
  public:
@@ -56,7 +56,7 @@ class Store {
   // `digest` is digest_of(entry.key_text), unless a test wants two keys at one address.
   PutResult put(const Entry& entry, const Digest& digest);
 
-  // True when the entry is gone, also when it was not there. Never from a read-only store.
+  // True when the entry is gone, also when it was not there. Only from a store that may be changed.
   bool remove(const Digest& digest);
 
   // Reads and verifies every entry, in order of digest. Removes and counts nothing.

@@ -84,7 +84,7 @@ ErrorCounts Store::walk(const std::function<void(const OwnFile&)>& visit, unsign
 
 ClearResult Store::clear() {
   ClearResult cleared;
-  if (access_ == StoreAccess::read_only) return cleared;
+  if (access_ != StoreAccess::own) return cleared;
   const ErrorCounts unread = walk([&](const OwnFile& file) {
     const int error = file.error != 0 ? file.error : -context_.file_system.unlink_at(file.shard, file.name);
     if (error == 0) {

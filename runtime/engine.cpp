@@ -35,6 +35,13 @@ std::string not_cached(const KernelSource& kernel) {
   return fmt::format("{}{} is not cached", kernel.describe(), params);
 }
 
+// What has to come before any warming: as things are set, it would keep nothing.
+std::string_view allow_keeping(const Options& options) {
+  if (options.cold) return "unset JITSMITH_COLD, which turns every tier off, and then ";
+  if (!options.cache.enabled) return "turn the cache directory on (see JITSMITH_CACHE) and then ";
+  return {};
+}
+
 // How to have in the cache what a refused plan lacks: the end of a NotCached message.
 std::string warm_hint(const PlanState& plan, const Target& target) {
   std::string sets;
@@ -102,17 +109,22 @@ struct Engine::State {
     if (!owner.empty()) recorder.record(owner, target.arch, variant.name, complete, nullptr);
   }
 
+  BinarySource find(const KernelSource& kernel) {
+    const auto cached = binaries.find(kernel);
+    return cached ? cached->source : BinarySource::none;
+  }
+
   BinarySource warm(const Variant& variant, const Params& complete, const Target& target) {
     const KernelSource kernel = binaries.specialize(variant.kernel, complete, target);
     const bool may_compile = no_compile_scopes == 0 && options.policy == Policy::compile;
     if (may_compile)
       return warming.get(kernel.key.text, [&] { return binaries.find_or_compile(kernel).source; });
-    if (const auto cached = binaries.find(kernel)) return cached->source;
+    if (const BinarySource cached = find(kernel); cached != BinarySource::none) return cached;
     if (no_compile_scopes > 0)
       throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
                                   kernel.describe()));
-    throw NotCached(fmt::format("{} and the policy is cached_only; {}; allow compiling to warm it",
-                                not_cached(kernel), holdings_for(kernel)));
+    throw NotCached(fmt::format("{} and the policy is cached_only; {}; {}allow compiling to warm it",
+                                not_cached(kernel), holdings_for(kernel), allow_keeping(options)));
   }
 
   // cache -> compile -> load. A verified entry that the driver refuses is dropped and compiled once afresh.
@@ -134,8 +146,9 @@ struct Engine::State {
   SourcedBinary obtain(const KernelSource& kernel, const PlanState& plan) {
     if (options.policy == Policy::compile) return binaries.find_or_compile(kernel);
     if (auto cached = binaries.find(kernel)) return *std::move(cached);
-    throw NotCached(fmt::format("{} and the policy is cached_only; {}; {}", not_cached(kernel),
-                                holdings_for(kernel), warm_hint(plan, kernel.target)));
+    throw NotCached(fmt::format("{} and the policy is cached_only; {}; {}{}", not_cached(kernel),
+                                holdings_for(kernel), allow_keeping(options),
+                                warm_hint(plan, kernel.target)));
   }
 
   // Kept, for a program may ask again at every step, and to compare with all that is held takes long.
@@ -304,6 +317,10 @@ BinarySource Engine::warm(const Variant& variant, const Params& params, const Ta
   const Params complete = variant.complete(params);
   state_->record(variant, complete, target);
   return state_->warm(variant, complete, target);
+}
+
+BinarySource Engine::find(const Variant& variant, const Params& params, const Target& target) {
+  return state_->find(state_->binaries.specialize(variant.kernel, variant.complete(params), target));
 }
 
 Key Engine::key(const Variant& variant, const Params& params, const Target& target) const {

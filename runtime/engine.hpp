@@ -81,9 +81,16 @@ class Engine {
   // The same for one variant with complete parameters.
   BinarySource warm(const Variant& variant, const Params& params, const Target& target);
 
+  // Where the cache has one variant with complete parameters: what warm() answers under the policy
+  // cached_only, but `none` for a miss, which costs no more than a hit. Nothing is compiled or recorded,
+  // whatever the policy and scopes say. Throws InvalidRequest, and CompileError when there is no compiler to
+  // key by.
+  BinarySource find(const Variant& variant, const Params& params, const Target& target);
+
   // What the cache has for one variant, and why it is not more. Needs no GPU and no compiler, and changes
-  // nothing, but that what only the remote tier has is copied to the directory, as for a launch. The first
-  // call reads every entry of the directory and the bundles; what is stored later may not be seen.
+  // nothing, but that what only the remote tier has is copied to the directory, as for a launch, unless
+  // Options::look_only is set. The first call reads every entry of the directory and the bundles; what is
+  // stored later may not be seen.
   Lookup look_up(const Variant& variant, const Params& params, const Target& target);
 
   // The key under which the cache has that binary. Needs the compiler's identity and no compile: throws

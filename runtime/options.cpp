@@ -117,7 +117,7 @@ CacheOptions Options::cache_options() const {
             .lock_wait = lock_wait,
             .bundles = bundles,
             .remote = remote,
-            .copy_up = copy_up,
+            .look_only = look_only,
             .events = events};
   CacheOptions none{.events = events};
   none.directory.enabled = false;

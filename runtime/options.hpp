@@ -37,7 +37,7 @@ struct Options {
   std::chrono::milliseconds lock_wait{30'000};  // for another process that compiles the same kernel
   std::vector<std::string> bundles;             // absolute paths of bundle directories or files, in order
   RemoteOptions remote;
-  bool copy_up = true;  // what a bundle or the remote tier has is stored in the cache directory as well
+  bool look_only = false;  // for questions: no tier of the cache is changed, nor its directory made
   std::string
       record;  // file to which each distinct specialisation is appended, for `jitsmith warm`; empty: none
   bool cold = false;  // for measurements: no tier of the cache (NVRTC's own is never used)

@@ -72,7 +72,7 @@ int cache_why(Options options, const WhyArgs& args, bool as_json) {
   const DeviceFacts device = facts_for(args);
   const bool any_toolchain = options.policy == Policy::cached_only;
   const EventSink events = options.events;
-  options.copy_up = false;  // a question changes nothing
+  options.look_only = true;  // a question changes nothing
   Engine engine(std::move(options));
   const StatisticsAtEnd statistics(engine.cache(), events);
   const Op& op = engine.op(args.request.op);

@@ -11,6 +11,7 @@
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/command.hpp>
 #include <jitsmith/tools/output.hpp>
+#include <jitsmith/tools/private_cache.hpp>
 #include <jitsmith/tools/statistics.hpp>
 #include <jitsmith/tools/warm_args.hpp>
 #include <jitsmith/tools/warm_report.hpp>
@@ -22,7 +23,7 @@ Options for_warming(Options options, bool dry_run) {
   // What another compiler made would not serve a program that may compile, so it is no reason not to warm. A
   // dry run asks what a program under the user's own policy would find.
   options.any_toolchain = dry_run && options.policy == Policy::cached_only;
-  options.copy_up = !dry_run;
+  options.look_only = dry_run;
   // A production environment says cached_only, and warming is how it comes to have what it needs: the workers
   // compile whatever it says, and this process looks only.
   options.policy = Policy::cached_only;
@@ -51,16 +52,11 @@ void tell_of_workers(const Options& options, const WarmSet& set, const WarmRun& 
                     fmt::format("a worker or its compiler took up to {}", size_text(run.peak_memory_bytes))});
 }
 
-int warm(Options options, const WarmArgs& args, StopSignals& signals) {
-  options = for_warming(std::move(options), args.dry_run);
-  auto engine = std::make_unique<Engine>(options);
-  const DirectoryState state = engine->cache().state();
-  const bool usable = state.status == DirectoryStatus::usable;
-  if (!usable && !args.dry_run && args.bundle.empty()) {
-    complain("there is no cache to fill: " + state.reason);
-    return k_failure;
-  }
-  if (!args.bundle.empty()) check_bundle_place(args.bundle);
+// What is left once it is known what is wanted.
+int warm_set(Engine& chooser, const WarmSet& set, std::vector<std::string> problems, const WarmArgs& args,
+             StopSignals& signals) {
+  Options options = chooser.options();
+  const bool usable = chooser.cache().state().status == DirectoryStatus::usable;
 
   // Of the workers, which may be killed in the middle of a compile: what they leave goes with it. Without one
   // they make their own; only host compiles need any.
@@ -74,17 +70,15 @@ int warm(Options options, const WarmArgs& args, StopSignals& signals) {
       if (private_cache) throw;
     }
   if (private_cache) {
-    options.cold = false;
-    options.cache = {.explicit_dir = temporary->path() + "/cache"};
+    use_private_cache(options, temporary->path() + "/cache");
     workers.arguments.insert(workers.arguments.end(), {"--cache-dir", *options.cache.explicit_dir});
-    engine = std::make_unique<Engine>(options);
   }
-  const StatisticsAtEnd statistics(engine->cache(), options.events);
+  std::optional<Engine> own;  // of a private cache
+  Engine& engine = private_cache ? own.emplace(options) : chooser;
+  const StatisticsAtEnd statistics(engine.cache(), options.events);
 
-  std::vector<std::string> problems;
-  const WarmSet set = wanted(*engine, args, problems);
   Progress progress(set.items().size(), progress_form(args));
-  const WarmRun run = warm_items(*engine, set.items(), args.dry_run ? nullptr : &workers, signals, progress);
+  const WarmRun run = warm_items(engine, set.items(), args.dry_run ? nullptr : &workers, signals, progress);
   progress.end();
   tell_of_workers(options, set, run);
 
@@ -93,15 +87,33 @@ int warm(Options options, const WarmArgs& args, StopSignals& signals) {
   bool success = complete(run);
   if (!args.bundle.empty()) try {
       if (!success) throw std::runtime_error(args.bundle + " is not written, for kernels are missing in it");
-      report.bundle = write_bundle(*engine, set.items(), args.bundle);
+      report.bundle = write_bundle(engine, set.items(), args.bundle);
     } catch (const std::runtime_error& error) {
       report.why_no_bundle = error.what();
       success = false;
     }
   print_report(report, args.json);
   // A record or a request that came to nothing is told, and is a failure where nobody reads what is told.
-  const bool as_asked = report.problems.empty() && !(set.items().empty() && set.without_kernel() == 0);
-  return success && as_asked ? k_success : k_failure;
+  return success && report.problems.empty() ? k_success : k_failure;
+}
+
+int warm(const Options& options, const WarmArgs& args) {
+  Engine engine(for_warming(options, args.dry_run));
+  const DirectoryState state = engine.cache().state();
+  if (state.status != DirectoryStatus::usable && !args.dry_run && args.bundle.empty()) {
+    complain("there is no cache to fill: " + state.reason);
+    return k_failure;
+  }
+  if (!args.bundle.empty()) check_bundle_place(args.bundle);
+  std::vector<std::string> problems;
+  const WarmSet set = wanted(engine, args, problems);
+
+  // Only from here on there are things to put in order: a long recording is read for seconds, during which a
+  // signal ends the process at once.
+  StopSignals signals;
+  const int status = warm_set(engine, set, std::move(problems), args, signals);
+  signals.die_if_received();
+  return status;
 }
 
 }  // namespace
@@ -110,12 +122,7 @@ SubCommand warm_command(Arguments& app) {
   Arguments arguments = app.sub_command("warm", "Fill the cache or a bundle; needs no GPU");
   const auto args = std::make_shared<WarmArgs>();
   add_warm_args(arguments, *args);
-  return {arguments, [args](Options options) {
-            StopSignals signals;
-            const int status = warm(std::move(options), *args, signals);
-            signals.die_if_received();
-            return status;
-          }};
+  return {arguments, [args](const Options& options) { return warm(options, *args); }};
 }
 
 }  // namespace jitsmith

@@ -86,6 +86,8 @@ void add_warm_args(Arguments& arguments, WarmArgs& args) {
 
 WarmSet wanted(const Engine& engine, const WarmArgs& args, std::vector<std::string>& problems) {
   check(args);
+  std::vector<std::string> all_files = args.files;
+  all_files.insert(all_files.end(), args.recordings.begin(), args.recordings.end());
   std::vector<Request> from_files;
   for (const std::string& file : args.files)
     for (const RawRequest& raw : RequestFile::read(file).requests)
@@ -102,6 +104,10 @@ WarmSet wanted(const Engine& engine, const WarmArgs& args, std::vector<std::stri
       for (const Op* op : engine.ops()) set.add_all(*op, device);
   }
   for (const std::string& file : args.recordings) add_recording(set, engine, file, devices, problems);
+  if (set.items().empty() && set.without_kernel() == 0 && problems.empty())
+    problems.push_back(
+        fmt::format("{} {} no request and no record, so nothing is warmed; give one that has some",
+                    fmt::join(all_files, " and "), all_files.size() == 1 ? "has" : "have"));
   return set;
 }
 

@@ -24,7 +24,7 @@ struct WarmArgs {
 void add_warm_args(Arguments& arguments, WarmArgs& args);
 
 // Throws InvalidRequest. What is wrong with single records of a recording is no reason to warm nothing: it is
-// added to `problems`, a sentence each.
+// added to `problems`, a sentence each; so is that nothing is wanted after all.
 WarmSet wanted(const Engine& engine, const WarmArgs& args, std::vector<std::string>& problems);
 
 }  // namespace jitsmith

@@ -42,6 +42,8 @@ void print_as_json(const WarmReport& report) {
   json["problems"] = report.problems;
   json["interrupted"] = report.interrupted;
   json["peak_worker_bytes"] = report.run.peak_memory_bytes;
+  if (!report.run.trouble.empty()) json["trouble"] = report.run.trouble;
+  if (!report.why_no_bundle.empty()) json["why_no_bundle"] = report.why_no_bundle;
   if (report.bundle) json["bundle"] = {{"entries", report.bundle->entries}, {"bytes", report.bundle->bytes}};
   print_json(json);
 }

@@ -11,10 +11,8 @@ namespace {
 WarmResult look_up(Engine& engine, const Specialisation& item) {
   WarmResult result;
   try {
-    engine.warm(*item.variant, item.params, item.target);
-    result.outcome = WarmOutcome::cached;
-  } catch (const NotCached&) {
-    result.outcome = WarmOutcome::missing;
+    const bool cached = engine.find(*item.variant, item.params, item.target) != BinarySource::none;
+    result.outcome = cached ? WarmOutcome::cached : WarmOutcome::missing;
   } catch (const CompileError& error) {
     return failure(error.what(), error.log);  // no compiler: nothing to be keyed by
   }

@@ -26,7 +26,7 @@ struct WarmWorkers {
   unsigned jobs = 1;
 };
 
-// `engine` must be forbidden to compile: it is asked what is there. Without `workers` what is not is missing.
+// `engine` is asked what is there. Without `workers` what is not is missing.
 // Stops early on a signal.
 WarmRun warm_items(Engine& engine, const std::vector<Specialisation>& items, const WarmWorkers* workers,
                    StopSignals& signals, Progress& progress);

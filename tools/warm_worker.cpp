@@ -16,6 +16,7 @@
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/command.hpp>
+#include <jitsmith/tools/private_cache.hpp>
 #include <jitsmith/tools/specialisation.hpp>
 #include <jitsmith/tools/warm_result.hpp>
 
@@ -86,10 +87,7 @@ int serve(Options options, const WorkerArgs& args) {
   options.policy = Policy::compile;
   options.record.clear();
   if (!args.temp_dir.empty()) options.host_compiler.temp_directory = args.temp_dir;
-  if (!args.cache_dir.empty()) {
-    options.cold = false;
-    options.cache = {.explicit_dir = args.cache_dir};
-  }
+  if (!args.cache_dir.empty()) use_private_cache(options, args.cache_dir);
   Engine engine(std::move(options));
   if (!answer(answers.get(), "ready")) return k_failure;
   std::string line;

@@ -72,10 +72,10 @@ void age(const fs::path& root) {
 
 TEST_SUITE_BEGIN("Tiers");
 
-TEST_CASE("A cache that copies nothing up finds the same and leaves its directory empty") {
+TEST_CASE("A cache that is only looked at finds the same and makes no directory") {
   Tiers tiers;
   CacheOptions options = tiers.options();
-  options.copy_up = false;
+  options.look_only = true;
   Cache cache(options);
   for (int round = 0; round < 2; ++round) {
     const auto found = cache.get(bundled_entry(1).key_text);
@@ -83,8 +83,39 @@ TEST_CASE("A cache that copies nothing up finds the same and leaves its director
     CHECK(found->entry == bundled_entry(1));
     CHECK(found->tier == Tier::bundle);
   }
-  CHECK(files_below(tiers.own).empty());
+  CHECK(cache.put(bundled_entry(5)) == PutResult::off);
+  CHECK_FALSE(fs::exists(tiers.own));
   CHECK(cache.stats().copied_up == 0);
+  CHECK(tiers.count_told("cache.off") == 1);
+  CHECK(contains(cache.state().reason, "does not exist; store a kernel to make it"));
+}
+
+TEST_CASE("A look changes nothing in the cache directory, not even what is damaged or old") {
+  Tiers tiers;
+  const Entry good = bundled_entry(5), damaged = bundled_entry(6), in_file = bundled_entry(3);
+  Tiers::put_into(tiers.own, {good, damaged});
+  const fs::path bad = entry_path(tiers.own, digest_of(damaged.key_text));
+  auto bytes = read_bytes(bad);
+  bytes.back() ^= std::byte{1};
+  write_bytes(bad, bytes);
+  fs::remove(fs::path(tiers.own) / "CACHEDIR.TAG");
+  age(tiers.own);
+  const auto before = snapshot(tiers.own);
+
+  CacheOptions options = tiers.options();
+  options.look_only = true;
+  Cache cache(options);
+  CHECK(cache.state().status == DirectoryStatus::usable);
+  CHECK(cache.get(good.key_text)->tier == Tier::directory);
+  CHECK(cache.get(in_file.key_text)->tier == Tier::bundle);
+  for (int round = 0; round < 2; ++round) CHECK_FALSE(cache.get(damaged.key_text));
+  CHECK(cache.stats().corrupt == 1);
+  CHECK(cache.put(bundled_entry(7)) == PutResult::off);
+  CHECK_FALSE(cache.remove(digest_of(good.key_text)));
+  cache.trim({.max_bytes = 1, .max_entries = 1}, TrimMode::remove);
+  CHECK(cache.clear().files == 0);
+  CHECK(cache.lock_build(digest_of(good.key_text), "it").outcome != LockOutcome::held);
+  CHECK(snapshot(tiers.own) == before);
 }
 
 TEST_CASE("F40: A hit in a bundle is copied to the cache directory, and the bundle stays as it is") {

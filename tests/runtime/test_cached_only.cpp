@@ -132,6 +132,18 @@ TEST_CASE("What is missing is named with what there is, and how to warm it") {
       "96)";
   CHECK(refusal(strict) == sentence + held + hint);
   CHECK(refusal(strict_without_compiler) == sentence + held + hint);
+  CHECK(
+      contains(refusal([](Options& options) {
+                 strict(options);
+                 options.cold = true;
+               }),
+               "; unset JITSMITH_COLD, which turns every tier off, and then warm the cache with `jitsmith"));
+  CHECK(
+      contains(refusal([](Options& options) {
+                 strict(options);
+                 options.cache.enabled = false;
+               }),
+               "; turn the cache directory on (see JITSMITH_CACHE) and then warm the cache with `jitsmith"));
   CHECK(refusal([](Options& options) {
           strict(options);
           options.host_compiler.compiler = "/bin/sh";
@@ -145,6 +157,22 @@ TEST_CASE("A warm that may not compile says the same") {
       message_of<NotCached>([&] { bench.engine.warm(offset_request(10), device_profile("host")); }) ==
       "mine/offset.cu mine::offset<64> for host with threads=64 is not cached and the policy is cached_only; "
       "the cache holds no kernel; allow compiling to warm it");
+}
+
+TEST_CASE("A kernel is found or not, without a look at all that is held") {
+  const TempDir cache;
+  const Op op = offset_op();
+  OffsetBench bench(cache.path().string(), [](Options& options) {
+    strict(options);
+    options.any_toolchain = false;
+  });
+  CHECK(bench.engine.find(op.variants[0], offset_params(64), host_target()) == BinarySource::none);
+  fill(cache.path().string());
+  // What is held is looked at once for all, so what was stored since would not be counted.
+  CHECK(contains(
+      message_of<NotCached>([&] { bench.engine.warm(op.variants[0], offset_params(96), host_target()); }),
+      "the cache holds 1 kernel of this template for host"));
+  CHECK(bench.engine.find(op.variants[0], offset_params(64), host_target()) == BinarySource::disk);
 }
 
 TEST_CASE("A GPU's kernels are found without NVRTC") {

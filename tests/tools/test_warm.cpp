@@ -1,8 +1,11 @@
 // jitsmith warm from the outside: what is wanted, recordings, bundles. Most compiles are those of a stub that
 // copies a ready object.
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -57,6 +60,27 @@ TEST_CASE("a dry run fails while something is missing, and succeeds once it is c
   CHECK(tool(with(warm, {"--set", "out=f32", "--dry-run"})).status == 1);
   const ToolResult none = Tool("/dev/null/cache")(with(warm, {"--dry-run"}));
   CHECK(none.status == 1);
+}
+
+TEST_CASE("a dry run changes nothing in the cache, not even an entry that is damaged or old") {
+  const Workshop shop;
+  REQUIRE(shop.tool()(shop.warm()).status == 0);
+  const auto entries = [&] {
+    std::map<std::string, std::filesystem::file_time_type> times;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(shop / "cache"))
+      times[file.path().string()] = file.last_write_time();
+    return times;
+  };
+  bool damaged = false;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(shop / "cache")) {
+    if (file.path().extension() != ".jse") continue;
+    if (!std::exchange(damaged, true)) std::ofstream(file.path(), std::ios::app) << "more";
+    std::filesystem::last_write_time(file.path(), file.last_write_time() - std::chrono::hours(48));
+  }
+  const auto before = entries();
+  const ToolResult result = shop.tool()(with(shop.warm(), {"--dry-run"}));
+  CHECK(has(result.out, k_counts + "3 already cached, 0 compiled, 1 missing, 0 failed\n"));
+  CHECK(entries() == before);
 }
 
 TEST_CASE("without NVRTC a warm lists what failed") {
@@ -128,6 +152,18 @@ TEST_CASE("a record that this command cannot have is told, and the others are wa
   CHECK(has(none.err, "the recording can't be read: No such file"));
 }
 
+TEST_CASE("files that ask for nothing are a failure that says so") {
+  const Workshop shop;
+  std::ofstream(shop / "none.json") << R"({"name": "none", "requests": []})";
+  std::ofstream(shop / "recording").flush();
+  const ToolResult from = shop.tool()({"warm", "--from", shop / "none.json", "--arch", "host"});
+  CHECK(from.status == 1);
+  CHECK_MESSAGE(has(from.err, "none.json has no request and no record, so nothing is warmed"), from.err);
+  const ToolResult recording = shop.tool()({"warm", "--recording", shop / "recording"});
+  CHECK(recording.status == 1);
+  CHECK_MESSAGE(has(recording.err, "/recording has no request and no record"), recording.err);
+}
+
 TEST_CASE("a recording keeps to its architectures unless it is told others") {
   const Workshop shop;
   // Not what would be selected for this request.
@@ -180,10 +216,14 @@ TEST_CASE("a bundle has the bytes of its set, however it was made") {
   Tool off = shop.tool();
   CHECK(off.set("JITSMITH_CACHE", "0")(with(shop.warm(), {"--into", shop / "off.jsb"})).status == 0);
   CHECK(bytes_of(shop / "off.jsb") == one);
+  Tool cold = shop.tool();
+  cold.set("JITSMITH_COLD", "1").set("JITSMITH_BUNDLES", shop / "one.jsb");
+  const ToolResult anew = cold(with(shop.warm(), {"--into", shop / "cold.jsb"}));
+  CHECK_MESSAGE(has(anew.out, k_counts + "0 already cached, 4 compiled"), anew.out);
+  CHECK(bytes_of(shop / "cold.jsb") == one);
   Tool dry = shop.tool("empty");
   CHECK(dry.set("JITSMITH_BUNDLES", shop / "one.jsb")(with(shop.warm(), {"--dry-run"})).status == 0);
-  for (const auto& file : std::filesystem::recursive_directory_iterator(shop / "empty"))
-    CHECK_MESSAGE(file.path().extension() != ".jse", "a dry run stored " << file.path());
+  CHECK(!std::filesystem::exists(shop / "empty"));
   CHECK(bundle("private.jsb", "/dev/null/cache", "2") == one);
   CHECK(shop.no_temporary_left());
 }
@@ -195,6 +235,8 @@ TEST_CASE("a bundle that would be incomplete is not written") {
   CHECK(result.status == 1);
   CHECK(has(result.err, "b.jsb is not written"));
   CHECK(bytes_of(shop / "b.jsb") == "old");
+  const Json json = Json::parse(shop.tool()(with(shop.warm(), {"--into", shop / "b.jsb", "--json"})).out);
+  CHECK(has(json.value("why_no_bundle", ""), "b.jsb is not written, for kernels are missing in it"));
   CHECK(shop.tool()(with(shop.warm(), {"--into", shop / "b.jsb", "--dry-run"})).status == 2);
   for (const char* place : {"/nonexistent/b.jsb", "/dev/null"})
     CHECK(has(shop.tool()(with(shop.warm(), {"--into", place})).err, std::string("--into ") + place));

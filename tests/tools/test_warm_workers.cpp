@@ -122,6 +122,25 @@ TEST_CASE("Ctrl-C ends a run by its signal, with a sound cache and nothing left 
   }
 }
 
+TEST_CASE("Ctrl-C ends a run at once while it reads what is wanted") {
+  const Workshop shop;
+  {
+    std::ofstream recording(shop / "recording");
+    for (int i = 0; i < 50'000; ++i)
+      recording
+          << R"({"op":"skinny_gemm","arch":"host","variant":"simt","params":{},"request":{"m":1,"k":8,"n":)"
+          << i + 1 << "}}\n";
+  }
+  StartedTool run(shop.tool().environment(), {"warm", "--recording", shop / "recording", "--arch", "sm_90a"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  run.send(SIGINT);
+  const int status = run.wait();
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGINT);
+  CHECK(run.out().empty());
+  CHECK(shop.no_temporary_left());
+}
+
 TEST_CASE("workers and their compilers do not outlive a killed run") {
   const Workshop shop("echo $PPID $$ >>$here/pids\nsleep 60");
   StartedTool run(shop.tool().environment(), with(shop.warm(), {"--jobs", "2"}));
@@ -157,6 +176,9 @@ TEST_CASE("without room for all workers fewer do it, and without any there is a 
   CHECK(has(none.err(), "no worker process can be started: "));
   CHECK(has(none.err(), "Too many open files"));
   CHECK(has(none.out(), "4 not reached"));
+  StartedTool json(shop.tool().environment(), with(shop.warm(), {"--json"}), with_descriptors(10));
+  CHECK(WEXITSTATUS(json.wait()) == 1);
+  CHECK(has(Json::parse(json.out()).value("trouble", ""), "Too many open files"));
   StartedTool few(shop.tool().environment(), with(shop.warm(), {"--jobs", "100"}), with_descriptors(16));
   CHECK(WEXITSTATUS(few.wait()) == 0);
   CHECK(has(few.out(), "4 compiled"));
