@@ -220,7 +220,7 @@ TEST_CASE("A process that cannot be started for want of resources is a failure t
 TEST_CASE("What a compiler leaves running is not waited for, and its last words are heard") {
   TempDir here;
   HostCompilerOptions options;
-  options.compiler = (here / "c++").string();
+  options.compiler = here / "c++";
   write_compiler_script(options.compiler, "sleep 20 &\necho 'a.cu:1:1: error: no' >&2\nexit 1");
   HostCompiler compiler(options);
   const auto start = std::chrono::steady_clock::now();
