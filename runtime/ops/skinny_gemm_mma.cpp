@@ -26,14 +26,14 @@ Schema mma_schema() {
 }
 
 // The smallest tile that holds all rows.
-std::int64_t tile_m_for(std::int64_t m) {
+std::int64_t mma_tile_m(std::int64_t m) {
   return m <= 8 ? 8 : m <= 16 ? 16 : 32;
 }
 
 std::vector<Params> mma_candidates(const Params& request, const DeviceFacts& device) {
   // On the host a product of the tensor cores takes longer than the sums that it stands for.
   if (device.target.executor == Executor::host) return {};
-  const std::int64_t tile_m = tile_m_for(request.integer("m"));
+  const std::int64_t tile_m = mma_tile_m(request.integer("m"));
   const std::int64_t spans = ceil_div(request.integer("k"), k_span);
   std::vector<Params> candidates;
   for (const std::int64_t warps : {2, 4, 8, 16})

@@ -37,7 +37,7 @@ Schema simt_schema() {
 }
 
 // The smallest tile that holds all rows in one, or the largest tile there is.
-std::int64_t tile_m_for(std::int64_t m) {
+std::int64_t simt_tile_m(std::int64_t m) {
   return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : 8;
 }
 
@@ -48,7 +48,7 @@ Params simt_params(std::int64_t threads, std::int64_t tile_m, std::int64_t tile_
 }
 
 std::vector<Params> simt_candidates(const Params& request, const DeviceFacts&) {
-  const std::int64_t tile_m = tile_m_for(request.integer("m"));
+  const std::int64_t tile_m = simt_tile_m(request.integer("m"));
   const std::int64_t chunks = ceil_div(request.integer("k"), 8);
   const bool vector = request.flag("aligned");
   std::vector<Params> candidates;
@@ -127,7 +127,8 @@ double simt_cost_us(const Params& request, const Params& params, const DeviceFac
 }  // namespace
 
 Params skinny_gemm_generic_params(const Params& request) {
-  return simt_params(k_invariant_threads, tile_m_for(request.integer("m")), 4, 1, false, request.type("out"));
+  return simt_params(k_invariant_threads, simt_tile_m(request.integer("m")), 4, 1, false,
+                     request.type("out"));
 }
 
 Variant skinny_gemm_simt(const TemplateFiles& files) {

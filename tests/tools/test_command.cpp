@@ -78,7 +78,7 @@ TEST_CASE("explain needs no GPU and says why") {
   const Json json = Json::parse(tool(with(k_explain, {"m=4", "--arch", "sm_100a", "--json"})).out);
   CHECK(json["device"]["name"] == "b200");
   CHECK(json["request"]["out"] == "bf16");
-  CHECK(json["winner"]["params"]["tile_m"] == 4);
+  CHECK(json["winner"]["params"]["tile_m"].get<int>() >= 4);  // all rows in one tile
   CHECK(has(tool(with(k_explain, {"m=4", "--target", "host"})).out, "host"));
 
   const ToolResult declined = tool(with(k_explain, {"m=33"}));
