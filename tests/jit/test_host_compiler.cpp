@@ -13,8 +13,11 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <string_view>
 
+#include "support/child.hpp"
 #include "support/compiler_script.hpp"
 #include "support/host_kernel.hpp"
 #include "support/temp_dir.hpp"
@@ -67,6 +70,26 @@ bool passes(HostCompiler& compiler) {
   } catch (const CompileError&) {
   }
   return false;
+}
+
+void limit(__rlimit_resource resource, rlim_t most) {
+  const rlimit both{most, most};
+  setrlimit(resource, &both);
+}
+
+// Whether a compile in a child process that has prepared itself so fails, with `what` in its sentence, but
+// may succeed another time.
+bool fails_in_a_child_that(const std::function<void()>& prepares, std::string_view what = "") {
+  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
+  return status_of(start([&] {
+           prepares();
+           try {
+             HostCompiler().compile(source, "host");
+           } catch (const TransientCompileError& error) {
+             return std::string_view(error.what()).find(what) != std::string_view::npos;
+           }
+           return false;
+         })) == 0;
 }
 
 }  // namespace
@@ -172,49 +195,27 @@ TEST_CASE("A temporary folder that is missing is a failure that passes") {
 }
 
 TEST_CASE("A file system that takes nothing is a failure that passes") {
-  // No file may grow beyond 16 bytes, in a child: as on a full disk, writes fail.
-  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
-  const pid_t child = fork();
-  if (child == 0) {
+  // No file may grow beyond 16 bytes: as on a full disk, writes fail.
+  CHECK(fails_in_a_child_that([] {
     signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{16, 16};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    try {
-      HostCompiler().compile(source, "host");
-    } catch (const TransientCompileError&) {
-      _exit(0);
-    } catch (...) {
-      _exit(1);
-    }
-    _exit(2);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
+    limit(RLIMIT_FSIZE, 16);
+  }));
+}
+
+TEST_CASE("A limit on the size of files does not kill the program") {
+  CHECK(fails_in_a_child_that([] { limit(RLIMIT_FSIZE, 16); }, "File too large"));
 }
 
 // UBSan's check of dynamic types needs a descriptor itself.
 TEST_CASE("A process that cannot be started for want of resources is a failure that passes [nosan]") {
-  // No descriptor is left for the pipe, in a child: the temporary files were written through one at a time.
-  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
-  const pid_t child = fork();
-  if (child == 0) {
-    const int next = dup(0);
-    const rlimit limit{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};
-    close(next);
-    setrlimit(RLIMIT_NOFILE, &limit);
-    try {
-      HostCompiler().compile(source, "host");
-    } catch (const TransientCompileError& error) {
-      _exit(std::string(error.what()).find("cannot run the host compiler") == std::string::npos);
-    } catch (...) {
-      _exit(1);
-    }
-    _exit(2);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
+  // No descriptor is left for the pipe: the temporary files were written through one at a time.
+  CHECK(fails_in_a_child_that(
+      [] {
+        const int next = dup(0);
+        close(next);
+        limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + 1);
+      },
+      "cannot run the host compiler"));
 }
 
 TEST_CASE("What a compiler leaves running is not waited for, and its last words are heard") {
@@ -227,26 +228,6 @@ TEST_CASE("What a compiler leaves running is not waited for, and its last words 
   const CompileError error = error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>"));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
   CHECK(error.log.find("a.cu:1:1: error: no") != std::string::npos);
-}
-
-TEST_CASE("A limit on the size of files does not kill the program") {
-  const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
-  const pid_t child = fork();
-  if (child == 0) {
-    const rlimit limit{16, 16};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    try {
-      HostCompiler().compile(source, "host");
-    } catch (const TransientCompileError& error) {
-      _exit(std::string(error.what()).find("File too large") == std::string::npos);
-    } catch (...) {
-      _exit(1);
-    }
-    _exit(2);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
 }
 
 TEST_CASE("A file that is no program is an error that stays") {

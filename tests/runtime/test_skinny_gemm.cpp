@@ -39,9 +39,7 @@ constexpr Instantiation k_instantiations[] = {
 
 struct Case {
   Instantiation with;
-  SkinnyGemm request;
-  GemmLayout layout;
-  GemmValues values;
+  GemmCase gemm{};
 };
 
 // The case that a row of levels means.
@@ -50,39 +48,25 @@ Case case_of(const Instantiation& with, const std::vector<std::size_t>& level) {
   const std::int64_t ms[] = {0, 1, 2, 3, 4, 5, 8, 31, 32};
   const std::int64_t ns[] = {0, 1, with.tile_n - 1, with.tile_n, with.tile_n + 1, 129};
   const std::int64_t ks[] = {0, 1, 7, 8, 9, step - 1, step, step + 1, 1024 + 8};
-  const std::int64_t grain = with.vector ? 8 : 1;  // of k and strides
-  Case c{.with = with};
-  c.request = {.m = ms[level[0]],
-               .n = ns[level[1]],
-               .k = (ks[level[2]] + grain - 1) / grain * grain,
-               .out = with.out,
-               .bias = SkinnyGemmBiasType{static_cast<std::uint8_t>(level[3])},
-               .residual = level[4] != 0,
-               .aligned = with.vector};
-  c.layout.in_place = level[4] == 2;
-  const std::int64_t pads[][4] = {{0, 0, 0, 0}, {1, 3, 5, 2}, {16, 0, 129, 1}};
-  const auto& pad = pads[level[5]];
-  c.layout.x_pad = pad[0] * grain;
-  c.layout.w_pad = pad[1] * grain;
-  c.layout.y_pad = pad[2];
-  c.layout.residual_pad = pad[3];
-  c.layout.offset = with.vector ? 0 : 1;
-  c.values = GemmValues{static_cast<int>(level[6])};
-  return c;
+  return {
+      with,
+      gemm_case(
+          {.m = ms[level[0]], .n = ns[level[1]], .k = ks[level[2]], .out = with.out, .aligned = with.vector},
+          level)};
 }
 
 void check_case(Engine& engine, const Case& c, std::uint64_t seed) {
   CAPTURE(c.with.forced());
-  CAPTURE(to_string(c.request));
+  CAPTURE(to_string(c.gemm.request));
   const Plan plan =
-      engine.plan({"skinny_gemm", params_of(c.request)}, nullptr, ForcedChoice::parse(c.with.forced()));
-  const GemmData data = gemm_data(c.request, c.values, seed);
+      engine.plan({"skinny_gemm", params_of(c.gemm.request)}, nullptr, ForcedChoice::parse(c.with.forced()));
+  const GemmData data = gemm_data(c.gemm.request, c.gemm.values, seed);
   const GemmResult result =
-      run_gemm(engine.current_device(), TypedPlan<SkinnyGemm>(plan, c.request), data, c.layout);
+      run_gemm(engine.current_device(), TypedPlan<SkinnyGemm>(plan, c.gemm.request), data, c.gemm.layout);
   CHECK(result.guards_intact);
-  const Array model = skinny_gemm_simt_model(data.operands(), c.with.threads, c.request.out);
+  const Array model = skinny_gemm_simt_model(data.operands(), c.with.threads, c.gemm.request.out);
   CHECK(result.y.bytes == model.bytes);
-  if (c.values == GemmValues::extreme) return;
+  if (c.gemm.values == GemmValues::extreme) return;
   const CheckResult check = check_skinny_gemm(data.operands(), result.y);
   CHECK_MESSAGE(check.passed, check.summary);
 }
@@ -108,12 +92,12 @@ TEST_CASE(
 TEST_CASE("Sums over every warp and several rounds of chunks have the model's bits") {
   Engine engine(host_options(kernel_cache()));
   for (const Instantiation& with : k_instantiations) {
-    Case c{.with = with, .values = GemmValues::random};
-    c.request = {.m = with.tile_m + 1,
-                 .n = with.tile_n + 3,
-                 .k = 2 * with.threads * 8 * with.unroll + (with.vector ? 8 : 5),
-                 .out = with.out,
-                 .aligned = with.vector};
+    Case c{.with = with};
+    c.gemm.request = {.m = with.tile_m + 1,
+                      .n = with.tile_n + 3,
+                      .k = 2 * with.threads * 8 * with.unroll + (with.vector ? 8 : 5),
+                      .out = with.out,
+                      .aligned = with.vector};
     check_case(engine, c, 1);
   }
 }

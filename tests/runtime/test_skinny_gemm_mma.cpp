@@ -36,9 +36,7 @@ constexpr Instantiation k_instantiations[] = {{1, 8, 16, true, ElementType::f32}
 
 struct Case {
   Instantiation with;
-  SkinnyGemm request;
-  GemmLayout layout;
-  GemmValues values = GemmValues::random;
+  GemmCase gemm{};
 };
 
 Case case_of(const Instantiation& with, const std::vector<std::size_t>& level) {
@@ -46,43 +44,30 @@ Case case_of(const Instantiation& with, const std::vector<std::size_t>& level) {
   const std::int64_t ms[] = {0, 1, 7, 8, 9, 17, 32};
   const std::int64_t ns[] = {0, 1, 15, 16, 17, 33};
   const std::int64_t ks[] = {0, 1, 7, 8, 127, 128, 136, span, span + 129};
-  const std::int64_t grain = with.vector ? 8 : 1;  // of k and strides
-  Case c{.with = with};
-  c.request = {.m = ms[level[0]],
-               .n = ns[level[1]],
-               .k = (ks[level[2]] + grain - 1) / grain * grain,
-               .out = with.out,
-               .bias = SkinnyGemmBiasType{static_cast<std::uint8_t>(level[3])},
-               .residual = level[4] != 0,
-               .aligned = with.vector};
-  c.layout.in_place = level[4] == 2;
-  const std::int64_t pads[][4] = {{0, 0, 0, 0}, {1, 3, 5, 2}, {16, 0, 129, 1}};
-  const auto& pad = pads[level[5]];
-  c.layout.x_pad = pad[0] * grain;
-  c.layout.w_pad = pad[1] * grain;
-  c.layout.y_pad = pad[2];
-  c.layout.residual_pad = pad[3];
-  c.layout.offset = with.vector ? 0 : 1;
-  c.values = GemmValues{static_cast<int>(level[6])};
-  return c;
+  return {
+      with,
+      gemm_case(
+          {.m = ms[level[0]], .n = ns[level[1]], .k = ks[level[2]], .out = with.out, .aligned = with.vector},
+          level)};
 }
 
 TypedPlan<SkinnyGemm> plan_of(Engine& engine, const Case& c) {
-  return {engine.plan({"skinny_gemm", params_of(c.request)}, nullptr, ForcedChoice::parse(c.with.forced())),
-          c.request};
+  return {
+      engine.plan({"skinny_gemm", params_of(c.gemm.request)}, nullptr, ForcedChoice::parse(c.with.forced())),
+      c.gemm.request};
 }
 
 void check_case(Engine& engine, const Case& c, std::uint64_t seed) {
   CAPTURE(c.with.forced());
-  CAPTURE(to_string(c.request));
-  const GemmData data = gemm_data(c.request, c.values, seed);
-  const GemmResult result = run_gemm(engine.current_device(), plan_of(engine, c), data, c.layout);
+  CAPTURE(to_string(c.gemm.request));
+  const GemmData data = gemm_data(c.gemm.request, c.gemm.values, seed);
+  const GemmResult result = run_gemm(engine.current_device(), plan_of(engine, c), data, c.gemm.layout);
   CHECK(result.guards_intact);
   const CheckResult check = check_skinny_gemm(data.operands(), result.y);
   CHECK_MESSAGE(check.passed, check.summary);
   // Sums of small integers are exact in any order.
-  if (c.values == GemmValues::integers)
-    CHECK(result.y.bytes == skinny_gemm_simt_model(data.operands(), 32, c.request.out).bytes);
+  if (c.gemm.values == GemmValues::integers)
+    CHECK(result.y.bytes == skinny_gemm_simt_model(data.operands(), 32, c.gemm.request.out).bytes);
 }
 
 }  // namespace
@@ -101,9 +86,9 @@ TEST_CASE("A row has the same bits whatever M it comes with, and with any tile")
   Engine engine(host_options(kernel_cache()));
   const auto rows = [&](std::int64_t m, std::int64_t tile_m) {
     Case c{.with = {2, tile_m, 16, true, ElementType::f32}};
-    c.request = {.m = m, .n = 20, .k = 1000, .out = ElementType::f32};
+    c.gemm.request = {.m = m, .n = 20, .k = 1000, .out = ElementType::f32};
     const GemmData all = gemm_data({.m = 32, .n = 20, .k = 1000}, GemmValues::random, 5);
-    GemmData data = gemm_data(c.request, GemmValues::random, 5);
+    GemmData data = gemm_data(c.gemm.request, GemmValues::random, 5);
     data.w = all.w;
     std::memcpy(data.x.bytes.data(), all.x.bytes.data(), data.x.bytes.size());
     return run_gemm(engine.current_device(), plan_of(engine, c), data).y.bytes;
@@ -124,8 +109,8 @@ TEST_CASE("Another order of blocks and threads changes no bit of the tensor-core
     options.host_seed = seed;
     Engine engine(options);
     Case c{.with = k_instantiations[1]};
-    c.request = {.m = 5, .n = 40, .k = 1032};
-    const GemmData data = gemm_data(c.request, GemmValues::random, 1);
+    c.gemm.request = {.m = 5, .n = 40, .k = 1032};
+    const GemmData data = gemm_data(c.gemm.request, GemmValues::random, 1);
     const GemmResult result = run_gemm(engine.current_device(), plan_of(engine, c), data);
     if (seed == 0) first = result.y.bytes;
     CHECK(result.y.bytes == first);

@@ -38,6 +38,32 @@ struct GemmLayout {
   bool in_place = false;    // Y is the residual
 };
 
+// What is run, on what, and how that lies.
+struct GemmCase {
+  SkinnyGemm request;
+  GemmLayout layout{};
+  GemmValues values = GemmValues::random;
+};
+
+// `request` with K rounded up to what its alignment allows, and the operands, layout and values that levels 3
+// to 6 of a row of pairwise() mean.
+inline GemmCase gemm_case(SkinnyGemm request, const std::vector<std::size_t>& level) {
+  const std::int64_t grain = request.aligned ? 8 : 1;  // of k and strides
+  request.k = (request.k + grain - 1) / grain * grain;
+  request.bias = SkinnyGemmBiasType{static_cast<std::uint8_t>(level[3])};
+  request.residual = level[4] != 0;
+  const std::int64_t pads[][4] = {{0, 0, 0, 0}, {1, 3, 5, 2}, {16, 0, 129, 1}};
+  const auto& pad = pads[level[5]];
+  return {.request = request,
+          .layout = {.x_pad = pad[0] * grain,
+                     .w_pad = pad[1] * grain,
+                     .y_pad = pad[2],
+                     .residual_pad = pad[3],
+                     .offset = request.aligned ? 0 : 1,
+                     .in_place = level[4] == 2},
+          .values = GemmValues{static_cast<int>(level[6])}};
+}
+
 struct GemmResult {
   Array y;
   bool guards_intact = false;
