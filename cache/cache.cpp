@@ -207,7 +207,6 @@ ClearResult Cache::clear() noexcept {
 
 TrimResult Cache::trim(const CacheLimits& limits, TrimMode mode) noexcept {
   try {
-    if (look_only_ && mode != TrimMode::dry_run) return {};
     return store_ ? store_->trim(limits, mode) : TrimResult{};
   } catch (...) {
     return {};

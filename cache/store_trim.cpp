@@ -76,7 +76,9 @@ UsageEstimate::Due Store::scan() {
 }
 
 TrimResult Store::trim(const CacheLimits& limits, TrimMode mode) {
-  if (access_ == StoreAccess::read_only) return {};
+  const bool allowed =
+      access_ == StoreAccess::own || (access_ == StoreAccess::look_only && mode == TrimMode::dry_run);
+  if (!allowed) return {};
   return mode == TrimMode::dry_run ? trim_now({limits}, mode) : trim_as_only_one({limits}, {});
 }
 

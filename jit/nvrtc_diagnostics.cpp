@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <jitsmith/jit/lines.hpp>
+
 namespace jitsmith {
 namespace {
 
@@ -17,16 +19,6 @@ constexpr std::string_view k_name_map =
     "__nv_name_map(";  // NVRTC's invented file around the name expressions
 constexpr std::size_t k_context_lines = 2;
 constexpr std::size_t k_max_excerpts = 8;
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 bool is_error(std::string_view line) {
   return line.find("error") != std::string_view::npos || line.find("fatal") != std::string_view::npos;

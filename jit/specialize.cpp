@@ -32,8 +32,7 @@ std::vector<SourceFile> include_closure(const KernelTemplate& kernel, const Temp
     unread.pop_back();
     for (const std::string& path : included_paths(file))
       if (!closure.contains(path)) {
-        closure[path] = header_text(path, file.path);
-        unread.push_back({path, closure[path]});
+        unread.push_back({path, closure.emplace(path, header_text(path, file.path)).first->second});
       }
   }
 

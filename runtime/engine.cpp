@@ -153,12 +153,15 @@ struct Engine::State {
 
   // Kept, for a program may ask again at every step, and to compare with all that is held takes long.
   std::string holdings_for(const KernelSource& kernel) {
-    return holdings.with([&](auto& known) {
-      std::string& text = known[kernel.key.text];
-      if (text.empty())
-        text = describe_holdings(*binaries.census(), binaries.cache(), key_fields(kernel.key.text));
-      return text;
+    const std::string& key = kernel.key.text;
+    std::string text = holdings.with([&](const auto& known) {
+      const auto place = known.find(key);
+      return place == known.end() ? std::string() : place->second;
     });
+    if (!text.empty()) return text;
+    text = describe_holdings(*binaries.census(), binaries.cache(), key_fields(key));
+    holdings.with([&](auto& known) { known.emplace(key, text); });
+    return text;
   }
 
   void refuse_while_forbidden(Device& device, Stream stream, const KernelSource& kernel,

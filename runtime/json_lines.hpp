@@ -2,7 +2,6 @@
 // Private.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/jit/lines.hpp>
 
 namespace jitsmith {
 
@@ -21,9 +21,9 @@ template <class Take>
 void for_each_json_line(std::string_view text, std::string_view file, std::size_t most_problems,
                         std::vector<std::string>& problems, const Take& take) {
   std::size_t bad_lines = 0;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  std::size_t number = 0;
+  for (const std::string_view line : lines_of(text)) {
+    ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     try {
       take(line, number);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <jitsmith/cache/whole_file.hpp>
+#include <jitsmith/jit/lines.hpp>
 #include <jitsmith/runtime/recording.hpp>
 
 namespace jitsmith {
@@ -62,11 +63,7 @@ std::string Recorder::open() {
   const ssize_t got = file_system_.read_full_at(file_.get(), std::as_writable_bytes(std::span(held)), 0);
   if (got < 0) return message_of_errno(static_cast<int>(-got));
   held.resize(static_cast<std::size_t>(got));
-  for (std::string_view rest = held; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    known_.insert(digest_of(line));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-  }
+  for (const std::string_view line : lines_of(held)) known_.insert(digest_of(line));
   return {};
 }
 

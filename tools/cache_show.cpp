@@ -7,6 +7,7 @@
 
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/jit/key_fields.hpp>
+#include <jitsmith/jit/lines.hpp>
 #include <jitsmith/tools/cache_commands.hpp>
 #include <jitsmith/tools/command.hpp>
 #include <jitsmith/tools/json.hpp>
@@ -52,9 +53,7 @@ void for_each_place(const Cache& cache, const PlacedVisitor& visit) {
 // "registers=32" a line, as an object.
 Json json_of_facts(std::string_view facts) {
   Json json = Json::object();
-  while (!facts.empty()) {
-    const std::string_view line = facts.substr(0, facts.find('\n'));
-    facts.remove_prefix(std::min(line.size() + 1, facts.size()));
+  for (const std::string_view line : lines_of(facts)) {
     const std::size_t equals = line.find('=');
     if (equals != std::string_view::npos) json[std::string(line.substr(0, equals))] = line.substr(equals + 1);
   }

@@ -75,7 +75,7 @@ int run_and_explain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   jitsmith::prepare_standard_streams();
-  std::signal(SIGCHLD,
-              SIG_DFL);  // ignored by whoever started us, it would hide how compilers and workers end
+  // Ignored by whoever started us, it would hide how compilers and workers end.
+  std::signal(SIGCHLD, SIG_DFL);
   return jitsmith::finish_output(jitsmith::run_and_explain(argc, argv));
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <jitsmith/jit/lines.hpp>
 #include <jitsmith/tools/json.hpp>
 #include <jitsmith/tools/output.hpp>
 
@@ -67,11 +68,7 @@ void print_as_text(const WarmReport& report) {
 void print_block(std::string_view title, std::string_view text) {
   if (text.empty()) return;
   std::string block = fmt::format("  {}:\n", title);
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    block += fmt::format("    {}\n", line);
-  }
+  for (const std::string_view line : lines_of(text)) block += fmt::format("    {}\n", line);
   std::fwrite(block.data(), 1, block.size(), stderr);
 }
 

@@ -25,6 +25,12 @@ Schema mma_schema() {
           });
 }
 
+// Of a thread, for the operands in flight and the sums.
+template <class Number>
+constexpr Number registers_of_tiles(Number x_tiles, Number w_tiles) {
+  return 16 * (2 * w_tiles + x_tiles) + 8 * w_tiles * x_tiles;
+}
+
 // The smallest tile that holds all rows.
 std::int64_t mma_tile_m(std::int64_t m) {
   return m <= 8 ? 8 : m <= 16 ? 16 : 32;
@@ -38,10 +44,8 @@ std::vector<Params> mma_candidates(const Params& request, const DeviceFacts& dev
   std::vector<Params> candidates;
   for (const std::int64_t warps : {2, 4, 8, 16})
     for (const std::int64_t tile_n : {16, 32}) {
-      // Of the operands in flight and the sums: more than fit beside the rest of what a thread needs.
-      const std::int64_t x_tiles = tile_m / 8, w_tiles = tile_n / 16;
-      const std::int64_t registers = 16 * (2 * w_tiles + x_tiles) + 8 * w_tiles * x_tiles;
-      const bool too_many_registers = registers > (warps == 16 ? 112 : 150);
+      // More than fit beside the rest of what a thread needs.
+      const bool too_many_registers = registers_of_tiles(tile_m / 8, tile_n / 16) > (warps == 16 ? 112 : 150);
       if ((warps == 2 || warps <= spans) && !too_many_registers)
         candidates.push_back({{"warps", warps},
                               {"tile_m", tile_m},
@@ -73,35 +77,26 @@ LaunchShape mma_shape(const Params& request, const Params& params) {
 double mma_cost_us(const Params& request, const Params& params, const DeviceFacts& device) {
   constexpr double k_launch_us = 1.66, k_load_us = 0.53, k_product_us = 0.026, k_warp_sum_us = 0.08;
   constexpr double k_last_wave = 0.26, k_memory_rate = 0.79, k_x_from_memory = 0.066;
-  constexpr double k_threads = 2048, k_blocks = 32, k_registers = 65536;  // of a multiprocessor
 
-  const auto number = [](const Params& from, const char* name) {
-    return static_cast<double>(from.integer(name));
-  };
-  const double n = number(request, "n"), k = number(request, "k"), warps = number(params, "warps");
-  const double tile_n = number(params, "tile_n"), x_tiles = number(params, "tile_m") / 8,
+  const double n = as_double(request, "n"), k = as_double(request, "k"), warps = as_double(params, "warps");
+  const double tile_n = as_double(params, "tile_n"), x_tiles = as_double(params, "tile_m") / 8,
                w_tiles = tile_n / 16;
   const double blocks = static_cast<double>(skinny_gemm_blocks(request, params));
   const double spans = std::max(1.0, std::ceil(k / k_span)), batches = std::ceil(spans / warps);
 
-  const double registers = 40 + 16 * (2 * w_tiles + x_tiles) + 8 * w_tiles * x_tiles;
-  const double resident =
-      std::clamp(std::floor(std::min(k_threads, k_registers / registers) / (32 * warps)), 1.0, k_blocks);
-  const double waves = blocks / (resident * device.multiprocessors);
-  const double last_wave = waves > 1 ? 1 + k_last_wave * (std::ceil(waves) / waves - 1) : 1;
+  const double registers = 40 + registers_of_tiles(x_tiles, w_tiles);
+  const auto [resident, waves, last_wave] = waves_of(blocks, 32 * warps, registers, device, k_last_wave);
 
-  const double w_bytes = std::ceil(number(request, "m") / number(params, "tile_m")) * n * k * 2;
-  const double x_bytes = blocks * number(params, "tile_m") * k * 2;
-  const double in_flight =
-      std::min(blocks, resident * device.multiprocessors) * std::min(warps, spans) * tile_n * k_span * 2;
+  const double w_bytes = std::ceil(as_double(request, "m") / as_double(params, "tile_m")) * n * k * 2;
+  const double x_bytes = blocks * as_double(params, "tile_m") * k * 2;
+  const double in_flight = std::min(blocks, resident) * std::min(warps, spans) * tile_n * k_span * 2;
   const double memory_us =
       (w_bytes + k_x_from_memory * x_bytes) / (device.memory_gb_per_s * 1e3 * k_memory_rate) * last_wave;
   const double in_flight_us = w_bytes / in_flight * k_load_us * last_wave;
   const double latency_us =
       batches * (k_load_us + 8 * k_product_us * x_tiles * w_tiles) * std::max(1.0, waves * last_wave) +
       k_warp_sum_us * warps;
-  return k_launch_us +
-         std::cbrt(std::pow(memory_us, 3) + std::pow(in_flight_us, 3) + std::pow(latency_us, 3));
+  return k_launch_us + soft_max({memory_us, in_flight_us, latency_us});
 }
 
 }  // namespace
@@ -110,13 +105,10 @@ Variant skinny_gemm_mma(const TemplateFiles& files) {
   Variant mma;
   mma.name = "mma";
   mma.summary =
-      "Tensor cores, W as the operand of 16 rows. Warp w of a block owns the spans w, w + warps, ... of 128 "
-      "k; a "
-      "span is summed by 8 products of 16 k from +0, spans are added in fp32 in increasing k, warps from 0 "
-      "upwards; "
-      "then bias, then residual, then one rounding. Only `warps` enters that order, but the inner summation "
-      "is the "
-      "hardware's.";
+      "Tensor cores, W as the operand of 16 rows. Warp w of a block owns the spans w, w + warps, ... of "
+      "128 k; a span is summed by 8 products of 16 k from +0, spans are added in fp32 in increasing k, "
+      "warps from 0 upwards; then bias, then residual, then one rounding. Only `warps` enters that "
+      "order, but the inner summation is the hardware's.";
   mma.kernel = {.path = "skinny_gemm/mma.cu",
                 .source = files.text("skinny_gemm/mma.cu").value(),
                 .function = "jitsmith::skinny_gemm_mma",

@@ -87,28 +87,22 @@ LaunchShape simt_shape(const Params& request, const Params& params) {
 double simt_cost_us(const Params& request, const Params& params, const DeviceFacts& device) {
   constexpr double k_launch_us = 1.76, k_load_us = 0.48, k_last_wave = 0.13;
   constexpr double k_prologue = 40, k_reduction_step = 6, k_issue_rate = 0.82, k_memory_rate = 0.95;
-  constexpr double k_schedulers = 4, k_threads = 2048, k_blocks = 32,
-                   k_registers = 65536;  // of a multiprocessor
+  constexpr double k_schedulers = 4;
 
-  const auto number = [](const Params& from, const char* name) {
-    return static_cast<double>(from.integer(name));
-  };
-  const double n = number(request, "n"), k = number(request, "k"), threads = number(params, "threads");
-  const double tile_m = number(params, "tile_m"), tile_n = number(params, "tile_n"),
-               unroll = number(params, "unroll");
+  const double n = as_double(request, "n"), k = as_double(request, "k"),
+               threads = as_double(params, "threads");
+  const double tile_m = as_double(params, "tile_m"), tile_n = as_double(params, "tile_n"),
+               unroll = as_double(params, "unroll");
   const double outputs = tile_m * tile_n, blocks = static_cast<double>(skinny_gemm_blocks(request, params));
   const double chunks = std::max(1.0, std::ceil(k / 8)), batches = std::ceil(chunks / (threads * unroll));
 
-  const double registers =
-      std::min(20 + 1.5 * outputs + 4 * unroll * (tile_m + tile_n) + 4 * tile_m, k_registers / threads);
-  const double resident =
-      std::clamp(std::floor(std::min(k_threads, k_registers / registers) / threads), 1.0, k_blocks);
-  const double waves = blocks / (resident * device.multiprocessors);
-  const double last_wave = waves > 1 ? 1 + k_last_wave * (std::ceil(waves) / waves - 1) : 1;
+  const double registers = std::min(20 + 1.5 * outputs + 4 * unroll * (tile_m + tile_n) + 4 * tile_m,
+                                    k_registers_of_multiprocessor / threads);
+  const auto [resident, waves, last_wave] = waves_of(blocks, threads, registers, device, k_last_wave);
 
-  const double bytes = std::ceil(number(request, "m") / tile_m) * n * k * 2;
-  const double in_flight = std::min(blocks, resident * device.multiprocessors) * threads *
-                           std::min(unroll, std::ceil(chunks / threads)) * tile_n * 16;
+  const double bytes = std::ceil(as_double(request, "m") / tile_m) * n * k * 2;
+  const double in_flight =
+      std::min(blocks, resident) * threads * std::min(unroll, std::ceil(chunks / threads)) * tile_n * 16;
   const double memory_us = bytes / (device.memory_gb_per_s * 1e3 * k_memory_rate) * last_wave;
   const double in_flight_us = bytes / in_flight * k_load_us * last_wave;
 
@@ -120,8 +114,7 @@ double simt_cost_us(const Params& request, const Params& params, const DeviceFac
                           k_schedulers / (device.clock_ghz * 1e3 * k_issue_rate) * last_wave;
 
   const double latency_us = batches * k_load_us * std::max(1.0, waves * last_wave);
-  return k_launch_us + std::cbrt(std::pow(memory_us, 3) + std::pow(in_flight_us, 3) + std::pow(issue_us, 3) +
-                                 std::pow(latency_us, 3));
+  return k_launch_us + soft_max({memory_us, in_flight_us, issue_us, latency_us});
 }
 
 }  // namespace
@@ -135,11 +128,10 @@ Variant skinny_gemm_simt(const TemplateFiles& files) {
   Variant simt;
   simt.name = "simt";
   simt.summary =
-      "Plain fp32 units. Thread t of a block owns the 8-element chunks t, t + threads, ... of K; one fp32 "
-      "accumulator per "
-      "output from +0, by fmaf in increasing k; butterfly over lanes 16, 8, 4, 2, 1; warps added from 0 "
-      "upwards; then bias, "
-      "then residual, then one rounding. Only `threads` enters that order.";
+      "Plain fp32 units. Thread t of a block owns the 8-element chunks t, t + threads, ... of K; one "
+      "fp32 accumulator per output from +0, by fmaf in increasing k; butterfly over lanes 16, 8, 4, 2, "
+      "1; warps added from 0 upwards; then bias, then residual, then one rounding. Only `threads` enters "
+      "that order.";
   simt.kernel = {.path = "skinny_gemm/simt.cu",
                  .source = files.text("skinny_gemm/simt.cu").value(),
                  .function = "jitsmith::skinny_gemm_simt",

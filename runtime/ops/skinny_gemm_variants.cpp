@@ -1,5 +1,8 @@
 #include <jitsmith/runtime/ops/skinny_gemm_variants.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace jitsmith {
@@ -22,6 +25,22 @@ std::string skinny_gemm_misfit(const Params& request, const Params& params) {
   if (const std::int64_t blocks = skinny_gemm_blocks(request, params); blocks > k_max_blocks)
     return fmt::format("its {} blocks are more than the {} of a launch", blocks, k_max_blocks);
   return {};
+}
+
+Waves waves_of(double blocks, double threads, double registers_of_thread, const DeviceFacts& device,
+               double cost_of_last_wave) {
+  constexpr double k_threads = 2048, k_blocks = 32;  // of a multiprocessor
+  const double threads_at_once = std::min(k_threads, k_registers_of_multiprocessor / registers_of_thread);
+  const double resident =
+      std::clamp(std::floor(threads_at_once / threads), 1.0, k_blocks) * device.multiprocessors;
+  const double waves = blocks / resident;
+  return {resident, waves, waves > 1 ? 1 + cost_of_last_wave * (std::ceil(waves) / waves - 1) : 1};
+}
+
+double soft_max(std::initializer_list<double> times) {
+  double cubes = 0;
+  for (const double time : times) cubes += std::pow(time, 3);
+  return std::cbrt(cubes);
 }
 
 }  // namespace jitsmith

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include <jitsmith/jit/template_files.hpp>
 #include <jitsmith/runtime/device_facts.hpp>
@@ -26,5 +28,25 @@ std::int64_t skinny_gemm_blocks(const Params& request, const Params& params);
 
 // Why such a variant cannot serve the request, or "": its output type, its loads, its number of blocks.
 std::string skinny_gemm_misfit(const Params& request, const Params& params);
+
+// --- what the cost models share; times in us
+// -----------------------------------------------------------------
+
+inline constexpr double k_registers_of_multiprocessor = 65536;
+
+inline double as_double(const Params& params, std::string_view name) {
+  return static_cast<double>(params.integer(name));
+}
+
+struct Waves {
+  double resident;   // blocks that the device holds at once
+  double waves;      // how many times that all blocks are
+  double last_wave;  // a factor of time: a last wave that is not full costs a part of a full one
+};
+Waves waves_of(double blocks, double threads, double registers_of_thread, const DeviceFacts& device,
+               double cost_of_last_wave);
+
+// For what overlaps only in part.
+double soft_max(std::initializer_list<double> times);
 
 }  // namespace jitsmith

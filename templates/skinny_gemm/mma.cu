@@ -24,7 +24,7 @@
 #include "device/memory.cuh"
 #include "device/mma.cuh"
 #include "device/shared.cuh"
-#include "skinny_gemm/epilogue.cuh"
+#include "skinny_gemm/block.cuh"
 
 namespace jitsmith {
 
@@ -101,11 +101,7 @@ JITSMITH_KERNEL void JITSMITH_LAUNCH_BOUNDS(Warps * 32) skinny_gemm_mma(SkinnyGe
   };
   Shared& shared = block_shared<Shared>();
 
-  const int m_tiles = ceil_div(args.m, TileM);
-  const int tile = static_cast<int>(block_index_x());
-  const int n_tile = m_tiles == 1 ? tile : tile / m_tiles;
-  const int m_first = (tile - n_tile * m_tiles) * TileM;
-  const int n_first = n_tile * TileN;
+  const auto [m_first, n_first] = first_output<TileM, TileN>(args);
   const uint32 warp = warp_index(), lane = lane_index(), k = static_cast<uint32>(args.k);
   const int row = static_cast<int>(lane / 4), place = static_cast<int>(lane % 4);
 

@@ -20,7 +20,7 @@
 #include "device/memory.cuh"
 #include "device/shared.cuh"
 #include "device/warp.cuh"
-#include "skinny_gemm/epilogue.cuh"
+#include "skinny_gemm/block.cuh"
 
 namespace jitsmith {
 
@@ -158,11 +158,7 @@ JITSMITH_KERNEL void JITSMITH_LAUNCH_BOUNDS(Threads) skinny_gemm_simt(SkinnyGemm
   };
   Shared& shared = block_shared<Shared>();
 
-  const int m_tiles = ceil_div(args.m, TileM);
-  const int tile = static_cast<int>(block_index_x());
-  const int n_tile = m_tiles == 1 ? tile : tile / m_tiles;
-  const int m_first = (tile - n_tile * m_tiles) * TileM;
-  const int n_first = n_tile * TileN;
+  const auto [m_first, n_first] = first_output<TileM, TileN>(args);
   const uint32 thread = thread_index_x();
 
   const bf16* x_rows[TileM];
