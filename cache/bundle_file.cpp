@@ -69,7 +69,7 @@ std::optional<Entry> BundleFile::get(std::string_view key_text, const Digest& di
   if (found.error != 0) {
     note_unreadable(digest, found.error);
   } else if (!found.decoded.entry) {
-    note_undecodable(index, found.decoded.fault);
+    note_undecodable(index, found.decoded);
   } else if (found.decoded.entry->key_text != key_text) {
     note_mismatched(index, *found.decoded.entry);
   } else {
@@ -108,16 +108,16 @@ void BundleFile::note_unreadable(const Digest& digest, int error) const {
                             digest.hex(), path_, message_of_errno(error)));
 }
 
-void BundleFile::note_undecodable(std::size_t index, DecodeFault fault) {
+void BundleFile::note_undecodable(std::size_t index, const Decoded& decoded) {
   if (!set_known_bad(index)) return;
   const std::string digest = slots_[index].digest.hex();
-  if (!is_damage(fault)) {
+  if (!is_damage(decoded.fault)) {
     context_.counters.add(&CacheStats::bundle_mismatched);
     context_.tell(
         EventLevel::info, "bundle.mismatched",
         fmt::format("entry {} of the bundle {} is of a later version of jitsmith ({}) and is passed "
                     "over; make the bundle again with this one",
-                    digest, path_, to_string(fault)));
+                    digest, path_, describe_fault(decoded)));
     return;
   }
   context_.counters.add(&CacheStats::bundle_corrupt);
@@ -125,7 +125,7 @@ void BundleFile::note_undecodable(std::size_t index, DecodeFault fault) {
       EventLevel::warning, "bundle.corrupt",
       fmt::format("entry {} of the bundle {} is damaged ({}) and is passed over from now on; copy or "
                   "make the bundle again",
-                  digest, path_, to_string(fault)));
+                  digest, path_, describe_fault(decoded)));
 }
 
 void BundleFile::note_mismatched(std::size_t index, const Entry& found) {

@@ -110,7 +110,7 @@ class BundleFile {
 
   Read read(const BundleSlot& slot) const;
   void note_unreadable(const Digest& digest, int error) const;
-  void note_undecodable(std::size_t index, DecodeFault fault);
+  void note_undecodable(std::size_t index, const Decoded& decoded);
   void note_mismatched(std::size_t index, const Entry& found);
   bool set_known_bad(std::size_t index);
 

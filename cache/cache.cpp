@@ -162,9 +162,11 @@ DirectoryState Cache::state() const {
   const auto closed = store_->writes_closed();
   if (!closed) return state_;
   return {DirectoryStatus::read_only, state_.path,
-          fmt::format("the cache directory {} could not be written ({}), so {}", state_.path,
-                      std::strerror(closed->error),
-                      closed->for_good ? "it is only read from now on" : "nothing is stored for a minute")};
+          fmt::format("the cache directory {} could not be written ({}), so {} or set JITSMITH_CACHE_DIR to "
+                      "another one",
+                      state_.path, std::strerror(closed->error),
+                      closed->for_good ? "it is only read from now on; make it writable"
+                                       : "nothing is stored for a minute; make room on its disk")};
 }
 
 std::vector<BundleState> Cache::bundle_states() const {

@@ -3,6 +3,8 @@
 #include <jitsmith/cache/bytes.hpp>
 #include <jitsmith/cache/digest.hpp>
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace jitsmith {
@@ -22,8 +24,36 @@ std::uint64_t encoded_bytes(const Entry& entry) {
   return k_entry_header_bytes + meta_bytes(entry) + entry.payload.size();
 }
 
-Decoded fail(DecodeFault fault) {
-  return {std::nullopt, fault};
+Decoded fail(DecodeFault fault, unsigned unknown = 0) {
+  return {std::nullopt, fault, unknown};
+}
+
+std::string_view to_string(DecodeFault fault) {
+  switch (fault) {
+    case DecodeFault::none:
+      return "none";
+    case DecodeFault::too_short:
+      return "too short";
+    case DecodeFault::too_large:
+      return "too large";
+    case DecodeFault::bad_magic:
+      return "not an entry";
+    case DecodeFault::newer_version:
+      return "newer format";
+    case DecodeFault::unknown_kind:
+      return "unknown kind";
+    case DecodeFault::unknown_codec:
+      return "unknown codec";
+    case DecodeFault::bad_version:
+      return "bad format version";
+    case DecodeFault::bad_length:
+      return "lengths do not add up";
+    case DecodeFault::bad_checksum:
+      return "wrong checksum";
+    case DecodeFault::bad_digest:
+      return "digest is not that of the key";
+  }
+  return "unknown";
 }
 
 }  // namespace
@@ -62,7 +92,7 @@ Decoded decode(std::span<const std::byte> file) {
   if (!starts_with(file, k_entry_magic)) return fail(DecodeFault::bad_magic);
   ByteReader header(file.subspan(k_entry_magic.size()));
   const auto version = header.integer<std::uint16_t>();
-  if (version > k_entry_version) return fail(DecodeFault::newer_version);
+  if (version > k_entry_version) return fail(DecodeFault::newer_version, version);
   if (version != k_entry_version) return fail(DecodeFault::bad_version);
   if (file.size() < k_entry_min_bytes) return fail(DecodeFault::too_short);
   if (file.size() > k_entry_max_bytes) return fail(DecodeFault::too_large);
@@ -83,10 +113,10 @@ Decoded decode(std::span<const std::byte> file) {
   if (checksum != checksum_around(file, k_entry_checksum_offset)) return fail(DecodeFault::bad_checksum);
 
   // From here on the file is what some jitsmith wrote.
-  if (codec != k_codec_stored) return fail(DecodeFault::unknown_codec);
+  if (codec != k_codec_stored) return fail(DecodeFault::unknown_codec, codec);
   if (kind != static_cast<std::uint8_t>(EntryKind::cubin) &&
       kind != static_cast<std::uint8_t>(EntryKind::host_object)) {
-    return fail(DecodeFault::unknown_kind);
+    return fail(DecodeFault::unknown_kind, kind);
   }
   ByteReader meta(file.subspan(k_entry_header_bytes, meta_len));
   auto key_text = meta.text();
@@ -96,8 +126,7 @@ Decoded decode(std::span<const std::byte> file) {
 
   const auto payload = file.subspan(k_entry_header_bytes + meta_len);
   return {Entry{static_cast<EntryKind>(kind), std::move(*key_text), std::move(*facts),
-                std::vector<std::byte>(payload.begin(), payload.end())},
-          DecodeFault::none};
+                std::vector<std::byte>(payload.begin(), payload.end())}};
 }
 
 bool is_damage(DecodeFault fault) {
@@ -122,32 +151,9 @@ std::string_view to_string(EntryKind kind) {
   return "unknown";
 }
 
-std::string_view to_string(DecodeFault fault) {
-  switch (fault) {
-    case DecodeFault::none:
-      return "none";
-    case DecodeFault::too_short:
-      return "too short";
-    case DecodeFault::too_large:
-      return "too large";
-    case DecodeFault::bad_magic:
-      return "not an entry";
-    case DecodeFault::newer_version:
-      return "newer format version";
-    case DecodeFault::unknown_kind:
-      return "unknown kind";
-    case DecodeFault::unknown_codec:
-      return "unknown codec";
-    case DecodeFault::bad_version:
-      return "bad format version";
-    case DecodeFault::bad_length:
-      return "lengths do not add up";
-    case DecodeFault::bad_checksum:
-      return "wrong checksum";
-    case DecodeFault::bad_digest:
-      return "digest is not that of the key";
-  }
-  return "unknown";
+std::string describe_fault(const Decoded& decoded) {
+  const std::string_view name = to_string(decoded.fault);
+  return is_damage(decoded.fault) ? std::string(name) : fmt::format("{} {}", name, decoded.unknown);
 }
 
 }  // namespace jitsmith

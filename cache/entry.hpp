@@ -70,15 +70,17 @@ enum class DecodeFault : std::uint8_t {
   bad_digest,
 };
 
-std::string_view to_string(DecodeFault fault);
-
 // Whether the bytes are broken, as opposed to written by a later version.
 bool is_damage(DecodeFault fault);
 
 struct Decoded {
   std::optional<Entry> entry;
   DecodeFault fault = DecodeFault::none;
+  unsigned unknown = 0;  // of a later jitsmith: the version, kind or codec that is not known here
 };
+
+// What is wrong without an entry: "wrong checksum", "newer format 2".
+std::string describe_fault(const Decoded& decoded);
 
 // Why an entry should not be stored, or nothing: no key, no ELF image as payload, or more than
 // k_entry_max_bytes. A wrong but well-formed payload would be served again and again, so this is the last

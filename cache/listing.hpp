@@ -14,7 +14,8 @@ namespace jitsmith {
 // The content, or the problem: `misplaced` is that of a sound entry which does not belong to listed.digest.
 inline void set_content(ListedEntry& listed, Decoded decoded, std::string_view misplaced) {
   if (!decoded.entry) {
-    listed.problem = to_string(decoded.fault);
+    listed.problem = describe_fault(decoded);
+    listed.is_newer = !is_damage(decoded.fault);
   } else if (digest_of(decoded.entry->key_text) != listed.digest) {
     listed.problem = misplaced;
   } else {

@@ -40,7 +40,7 @@ std::optional<Entry> RedisRemote::get(std::string_view key_text, const Digest& d
 
   Decoded decoded = decode(std::as_bytes(std::span(reply->text)));
   if (!decoded.entry) {
-    if (is_damage(decoded.fault)) tell_damage(digest, to_string(decoded.fault));
+    if (is_damage(decoded.fault)) tell_damage(digest, describe_fault(decoded));
     return std::nullopt;
   }
   if (decoded.entry->key_text != key_text) {

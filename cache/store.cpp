@@ -49,7 +49,7 @@ std::optional<Entry> Store::get(std::string_view key_text, const Digest& digest)
   }
   Decoded decoded = decode(read.bytes);
   if (!decoded.entry) {
-    note_undecodable(digest, shard.directory.get(), read, decoded.fault);
+    note_undecodable(digest, shard.directory.get(), read, decoded);
     return std::nullopt;
   }
   if (decoded.entry->key_text != key_text) {
@@ -146,13 +146,14 @@ void Store::note_mismatched(const Digest& digest) {
                 fmt::format("entry {} belongs to another key, so it is not used", digest.hex()));
 }
 
-void Store::note_undecodable(const Digest& digest, int shard, const PrivateFile& read, DecodeFault fault) {
+void Store::note_undecodable(const Digest& digest, int shard, const PrivateFile& read,
+                             const Decoded& decoded) {
   const bool is_bundle = access_ == StoreAccess::read_only;
-  if (!is_damage(fault)) {
+  if (!is_damage(decoded.fault)) {
     context_.counters.add(is_bundle ? &CacheStats::bundle_mismatched : &CacheStats::newer);
-    context_.tell(
-        EventLevel::info, is_bundle ? "bundle.newer" : "cache.newer",
-        fmt::format("entry {} is left for a later version of jitsmith: {}", digest.hex(), to_string(fault)));
+    context_.tell(EventLevel::info, is_bundle ? "bundle.newer" : "cache.newer",
+                  fmt::format("entry {} is left for a later version of jitsmith: {}", digest.hex(),
+                              describe_fault(decoded)));
     if (!is_bundle) left_alone_.with([&](auto& left) { left.insert(digest); });
     return;
   }
@@ -160,14 +161,14 @@ void Store::note_undecodable(const Digest& digest, int shard, const PrivateFile&
     context_.counters.add(&CacheStats::bundle_corrupt);
     context_.tell(EventLevel::warning, "bundle.corrupt",
                   fmt::format("entry {} of a bundle is damaged ({}) and is not used; make the bundle again",
-                              digest.hex(), to_string(fault)));
+                              digest.hex(), describe_fault(decoded)));
     set_known_bad(digest, true);
     return;
   }
   context_.counters.add(&CacheStats::corrupt);
   context_.tell(
       EventLevel::warning, "cache.corrupt",
-      fmt::format("entry {} is damaged ({}) and will be made again", digest.hex(), to_string(fault)));
+      fmt::format("entry {} is damaged ({}) and will be made again", digest.hex(), describe_fault(decoded)));
 
   if (access_ == StoreAccess::look_only) return set_known_bad(digest, true);
 

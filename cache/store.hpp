@@ -97,7 +97,7 @@ class Store {
   int publish_or_make_room(const Digest& digest, std::span<const std::byte> bytes);
   int unlink_entry(const PrivateDirectory& shard, const Digest& digest);
   void note_unreadable(const Digest& digest, int error, Vetting vetting);
-  void note_undecodable(const Digest& digest, int shard, const PrivateFile& read, DecodeFault fault);
+  void note_undecodable(const Digest& digest, int shard, const PrivateFile& read, const Decoded& decoded);
   void note_mismatched(const Digest& digest);
   void note_refused(const Digest& digest, std::string_view why);
   PutResult note_write_failure(const Digest& digest, int error);

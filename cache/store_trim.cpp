@@ -3,6 +3,7 @@
 // Known races, all of which cost a compile at the worst: an entry that was used or replaced after it was seen
 // is removed all the same; and where there are no locks, two trim at once, and each removes what it saw.
 #include <jitsmith/cache/names.hpp>
+#include <jitsmith/cache/plural.hpp>
 #include <jitsmith/cache/store.hpp>
 
 #include <fmt/format.h>
@@ -47,7 +48,8 @@ struct Store::Sighting {
   };
 
   Usage used;
-  std::vector<Old> old;  // what may be removed, in no order
+  std::vector<Old> old;     // what may be removed, in no order
+  std::uint64_t young = 0;  // entries that may not be, for their age
 };
 
 void Store::note_stored(std::uint64_t size_bytes) {
@@ -113,6 +115,7 @@ TrimResult Store::trim_now(const TrimOrder& order, TrimMode mode) {
   const Usage goal =
       order.room_bytes == 0 ? trim_goal(seen.used, order.limits) : room_goal(seen.used, order.room_bytes);
   remove_oldest(seen, goal, mode, result);
+  if (!is_within(seen.used, order.limits)) result.spared = seen.young;
   if (mode == TrimMode::remove) usage_.reseed(seen.used);
   return result;
 }
@@ -135,7 +138,9 @@ Store::Sighting Store::look(TrimMode mode, bool with_entries, TrimResult& result
         const std::uint64_t bytes = bytes_on_disk(file.stat);
         seen.used.bytes += bytes;
         ++seen.used.entries;
-        if (with_entries && is_older_than(now, used, k_trim_grace))
+        if (!is_older_than(now, used, k_trim_grace))
+          ++seen.young;
+        else if (with_entries)
           seen.old.push_back({used > now ? WallTime::min() : used, *file.digest, bytes});
       },
       step);
@@ -202,12 +207,12 @@ void Store::tell_trimmed(const TrimResult& result, const TrimOrder& order) {
   context_.counters.add(&CacheStats::trimmed, result.removed_entries);
   context_.counters.add(&CacheStats::trimmed_bytes, result.removed_bytes);
   context_.tell(EventLevel::info, "cache.trimmed",
-                fmt::format("{}: removed {} of {} entries ({} of {} bytes), the least recently used first, "
-                            "and {} leftovers of dead writers; {} files could not be removed",
+                fmt::format("{}: removed {} of {} ({} of {} bytes), the least recently used first, and {} of "
+                            "dead writers; {} could not be removed",
                             order.room_bytes == 0 ? "the cache directory was brought under its limits"
                                                   : "the disk is full",
-                            result.removed_entries, result.entries, result.removed_bytes, result.bytes,
-                            result.swept, result.failed));
+                            result.removed_entries, plural(result.entries, "entry"), result.removed_bytes,
+                            result.bytes, plural(result.swept, "leftover"), plural(result.failed, "file")));
 }
 
 }  // namespace jitsmith

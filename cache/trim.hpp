@@ -26,7 +26,8 @@ struct TrimResult {
   std::uint64_t removed_entries = 0, removed_bytes = 0;  // in a dry run: would be
   std::uint64_t swept = 0;                               // temporary files of dead writers removed
   std::uint64_t failed = 0;                              // files that could not be removed
-  bool left_to_another = false;                          // another process trims just now: nothing was done
+  std::uint64_t spared = 0;      // entries too young to be removed, when a limit stays exceeded
+  bool left_to_another = false;  // another process trims just now: nothing was done
 };
 
 }  // namespace jitsmith

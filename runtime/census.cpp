@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <jitsmith/cache/plural.hpp>
+
 namespace jitsmith {
 namespace {
 
@@ -28,10 +30,6 @@ int distance(const std::vector<FieldDifference>& differences) {
 
 bool is_for(std::string_view target, Executor executor) {
   return target.starts_with(executor == Executor::cuda ? "cuda " : "host ");
-}
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 // "a, b and c"

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include <jitsmith/cache/cache.hpp>
+#include <jitsmith/jit/error.hpp>
 #include <jitsmith/tools/cache_commands.hpp>
 #include <jitsmith/tools/command.hpp>
 #include <jitsmith/tools/output.hpp>
@@ -55,7 +56,7 @@ int on_all_tiers(const Options& options, const Work& work) {
 
 SubCommand cache_command(Arguments& app) {
   Arguments arguments = app.sub_command("cache", "Look at the cache, keep it in order, ship it");
-  arguments.require_sub_command();
+  arguments.at_most_one_sub_command();
   const auto args = std::make_shared<CacheArgs>();
   arguments.flag("--json", args->json, "Print JSON");
   const Arguments stat =
@@ -85,6 +86,8 @@ SubCommand cache_command(Arguments& app) {
   why.text("--device", args->why.device, "NAME", "Instead, a named device: h200, b200, a100, ...");
 
   return {arguments, [=](Options options) {
+            if (!arguments.sub_command_given())
+              throw InvalidRequest("cache is given no sub-command; see jitsmith cache --help");
             const bool json = args->json;
             if (stat.given()) return on_all_tiers(options, [&](Cache& c) { return cache_stat(c, json); });
             if (show.given())

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <jitsmith/cache/plural.hpp>
 #include <jitsmith/tools/output.hpp>
 
 namespace jitsmith {
@@ -89,17 +90,16 @@ std::string text_of_tiers(const Json& facts, int width) {
   const auto line = [&](std::string_view name, std::string_view value) {
     text += fmt::format("{:<{}} {}\n", name, width, value);
   };
-  const auto limit = [](std::uint64_t value, const std::string& shown) { return value == 0 ? "any" : shown; };
   const auto bytes = facts["limits"]["bytes"].get<std::uint64_t>();
   const auto entries = facts["limits"]["entries"].get<std::uint64_t>();
-  line("limits", fmt::format("{} size, {} entries", limit(bytes, size_text(bytes)),
-                             limit(entries, fmt::to_string(entries))));
+  line("limits", fmt::format("{} size, {}", bytes == 0 ? "any" : size_text(bytes),
+                             entries == 0 ? "any entries" : plural(entries, "entry")));
   line("locks", facts["locks"].get<std::string>());
   for (const Json& bundle : facts["bundles"])
-    line("bundle", fmt::format("{}, {}", bundle["path"].get<std::string>(),
-                               bundle.contains("entries")
-                                   ? fmt::format("{} entries", bundle["entries"].get<std::size_t>())
-                                   : "refused: " + bundle["reason"].get<std::string>()));
+    line("bundle",
+         fmt::format("{}, {}", bundle["path"].get<std::string>(),
+                     bundle.contains("entries") ? plural(bundle["entries"].get<std::size_t>(), "entry")
+                                                : "refused: " + bundle["reason"].get<std::string>()));
   const Json& remote = facts["remote"];
   if (const auto state = remote["state"].get<std::string>(); state != "none")
     line("remote", fmt::format("{}, {}{}", remote["endpoint"].get<std::string>(), state,

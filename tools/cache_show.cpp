@@ -26,10 +26,23 @@ std::int64_t seconds_of(std::chrono::system_clock::time_point then) {
   return std::chrono::duration_cast<std::chrono::seconds>(then.time_since_epoch()).count();
 }
 
+// That a later jitsmith wrote an entry is a reason not to use it, and no problem.
+const char* reason_name(const ListedEntry& entry) {
+  return entry.is_newer ? "left_alone" : "problem";
+}
+
+// Of an object that has a reason by that name, "damaged: wrong checksum" or "newer format 2, left alone"; of
+// another, "".
+std::string reason_text(const Json& json) {
+  if (json.contains("problem")) return "damaged: " + json["problem"].get<std::string>();
+  if (json.contains("left_alone")) return json["left_alone"].get<std::string>() + ", left alone";
+  return {};
+}
+
 Json json_of(const ListedEntry& entry) {
   Json json{{"digest", entry.digest.hex()}, {"size_bytes", entry.size_bytes}};
   if (!entry.problem.empty()) {
-    json["problem"] = entry.problem;
+    json[reason_name(entry)] = entry.problem;
     return json;
   }
   json["last_used"] = seconds_of(entry.last_used);
@@ -65,7 +78,7 @@ void add_place(Json& shown, const ListedEntry& entry, const std::string& tier, c
   if (entry.problem.empty())
     place["last_used"] = seconds_of(entry.last_used);
   else
-    place["problem"] = entry.problem;
+    place[reason_name(entry)] = entry.problem;
   shown["digest"] = entry.digest.hex();
   shown["places"].push_back(std::move(place));
   if (!entry.problem.empty() || shown.contains("key")) return;
@@ -77,15 +90,16 @@ void add_place(Json& shown, const ListedEntry& entry, const std::string& tier, c
 
 void print_entry(const Json& shown) {
   print(fmt::format("digest  {}\n", shown["digest"].get<std::string>()));
-  for (const Json& place : shown["places"])
+  for (const Json& place : shown["places"]) {
+    std::string state = reason_text(place);
+    if (state.empty())
+      state =
+          fmt::format("last used {} ago", age_text(std::chrono::system_clock::time_point(
+                                              std::chrono::seconds(place["last_used"].get<std::int64_t>()))));
     print(fmt::format("in      {} {}, {}, {}\n", place["tier"].get<std::string>(),
                       place["path"].get<std::string>(), size_text(place["size_bytes"].get<std::uint64_t>()),
-                      place.contains("problem")
-                          ? "damaged: " + place["problem"].get<std::string>()
-                          : "last used " +
-                                age_text(std::chrono::system_clock::time_point(
-                                    std::chrono::seconds(place["last_used"].get<std::int64_t>()))) +
-                                " ago"));
+                      state));
+  }
   if (!shown.contains("key")) return;
   print(fmt::format("kind    {}\nkey\n", shown["kind"].get<std::string>()));
   for (const auto& [name, value] : shown["key"].items())
@@ -112,8 +126,8 @@ int cache_list(const Cache& cache, bool as_json) {
     if (as_json)
       all.push_back(json);
     else if (!entry.problem.empty())
-      print(fmt::format("{}  {:>10}  damaged: {}\n", entry.digest.hex(), size_text(entry.size_bytes),
-                        entry.problem));
+      print(fmt::format("{}  {:>10}  {}\n", entry.digest.hex(), size_text(entry.size_bytes),
+                        reason_text(json)));
     else
       print(fmt::format("{}  {:>10}  {:>5}  {}  {} {} for {}\n", entry.digest.hex(),
                         size_text(entry.size_bytes), age_text(entry.last_used), to_string(entry.kind),
@@ -151,27 +165,30 @@ int cache_show(const Cache& cache, const std::string& key, bool as_json) {
 
 int cache_verify(const Cache& cache, bool as_json) {
   std::size_t sound = 0;
-  Json bad = Json::array();
-  const auto note = [&](Json item, const std::string& line) {
-    if (!as_json) print(line + '\n');
-    bad.push_back(std::move(item));
-  };
+  Json left_alone = Json::array(), bad = Json::array();
   for_each_place(cache, [&](const ListedEntry& entry, const std::string& tier, const std::string& path) {
     if (entry.problem.empty()) {
       ++sound;
       return;
     }
-    note({{"digest", entry.digest.hex()}, {"tier", tier}, {"path", path}, {"problem", entry.problem}},
-         fmt::format("{} in {} {}: {}", entry.digest.hex(), tier, path, entry.problem));
+    (entry.is_newer ? left_alone : bad)
+        .push_back({{"digest", entry.digest.hex()},
+                    {"tier", tier},
+                    {"path", path},
+                    {reason_name(entry), entry.problem}});
+    if (!as_json)
+      print(fmt::format("{} in {} {}: {}{}\n", entry.digest.hex(), tier, path, entry.problem,
+                        entry.is_newer ? ", left alone" : ""));
   });
-  for (const BundleState& bundle : cache.bundle_states())
-    if (!bundle.usable)
-      note({{"tier", "bundle"}, {"path", bundle.path}, {"problem", bundle.reason}},
-           fmt::format("bundle {}: {}", bundle.path, bundle.reason));
+  for (const BundleState& bundle : cache.bundle_states()) {
+    if (bundle.usable) continue;
+    bad.push_back({{"tier", "bundle"}, {"path", bundle.path}, {"problem", bundle.reason}});
+    if (!as_json) print(fmt::format("bundle {}: {}\n", bundle.path, bundle.reason));
+  }
   if (as_json)
-    print_json({{"sound", sound}, {"bad", bad}});
+    print_json({{"sound", sound}, {"left_alone", left_alone}, {"bad", bad}});
   else
-    print(fmt::format("{} sound, {} bad\n", sound, bad.size()));
+    print(fmt::format("{} sound, {} left alone, {} bad\n", sound, left_alone.size(), bad.size()));
   return bad.empty() ? k_success : k_failure;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <jitsmith/cache/cache.hpp>
+#include <jitsmith/cache/plural.hpp>
 #include <jitsmith/cache/redis_url.hpp>
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/tuning_table.hpp>
@@ -158,7 +159,7 @@ void print_facts(const Json& report) {
     line("tuning table", "none of your own (JITSMITH_TABLE)");
   } else {
     line("tuning table",
-         fmt::format("{}, {} rows", text_of(table, "path"), table["rows"].get<std::size_t>()));
+         fmt::format("{}, {}", text_of(table, "path"), plural(table["rows"].get<std::size_t>(), "row")));
     for (const Json& problem : table["problems"]) line("", problem.get<std::string>());
   }
   for (const auto& [name, value] : report["environment"].items())

@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -23,19 +25,27 @@ void tell(const Event& event, bool verbose) {
     complain("warning: " + event.text);
 }
 
+// CLI11 would take "--into= b.jsb" for "--into b.jsb", and so a variable that is not set for one that is.
+void refuse_empty_values(std::span<char*> arguments) {
+  for (const std::string_view argument : arguments)
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+      refuse_empty(argument.substr(0, argument.size() - 1));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Specialises CUDA C++ kernel templates, compiles them at run time, caches and runs them.",
                "jitsmith");
-  app.require_subcommand(0, 1);  // none is for us to refuse: CLI11 would not name a misspelt one
-  app.fallthrough();             // --verbose may also follow the sub-command
+  app.fallthrough();  // --verbose may also follow the sub-command
   app.set_version_flag("--version", JITSMITH_VERSION);
   Arguments arguments(app);
+  arguments.at_most_one_sub_command();
   bool verbose = false;
   arguments.flag("--verbose", verbose, "Tell on standard error what happens");
   const SubCommand commands[] = {
       doctor_command(arguments), demo_command(arguments),        list_command(arguments),
       show_command(arguments),   explain_command(arguments),     run_command(arguments),
       warm_command(arguments),   warm_worker_command(arguments), cache_command(arguments)};
+  refuse_empty_values({argv, static_cast<std::size_t>(argc)});
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {

@@ -1,6 +1,5 @@
 // jitsmith warm: fills the cache, or a bundle, for devices that need not be here. A second run goes on where
 // the first one ended.
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include <jitsmith/jit/temp_directory.hpp>
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/command.hpp>
+#include <jitsmith/tools/file_argument.hpp>
 #include <jitsmith/tools/output.hpp>
 #include <jitsmith/tools/private_cache.hpp>
 #include <jitsmith/tools/statistics.hpp>
@@ -64,7 +64,7 @@ int warm_set(Engine& chooser, const WarmSet& set, std::vector<std::string> probl
   std::optional<TempDirectory> temporary;
   WarmWorkers workers{.arguments = {}, .jobs = args.jobs};
   if (!args.dry_run) try {
-      temporary.emplace(std::filesystem::absolute(options.host_compiler.temp_directory).string());
+      temporary.emplace(absolute_path("TMPDIR", options.host_compiler.temp_directory));
       workers.arguments = {"--temp-dir", temporary->path()};
     } catch (const TransientCompileError&) {
       if (private_cache) throw;
@@ -104,7 +104,7 @@ int warm(const Options& options, const WarmArgs& args) {
     complain("there is no cache to fill: " + state.reason);
     return k_failure;
   }
-  if (!args.bundle.empty()) check_bundle_place(args.bundle);
+  if (!args.bundle.empty()) check_replaceable("--into", args.bundle);
   std::vector<std::string> problems;
   const WarmSet set = wanted(engine, args, problems);
 

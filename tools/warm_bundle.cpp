@@ -1,30 +1,13 @@
 #include <jitsmith/tools/warm_bundle.hpp>
 
-#include <cerrno>
-#include <filesystem>
 #include <stdexcept>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include <jitsmith/cache/bundle_file.hpp>
 #include <jitsmith/cache/whole_file.hpp>
-#include <jitsmith/jit/error.hpp>
 
 namespace jitsmith {
-
-void check_bundle_place(const std::string& file) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (const fs::file_status status = fs::status(file, ignored);
-      fs::exists(status) && !fs::is_regular_file(status))
-    throw InvalidRequest(fmt::format("--into {} is no regular file; name a file to make or replace", file));
-  const std::string folder = fs::path(file).parent_path().string();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
-    throw InvalidRequest(fmt::format("--into {}: no file can be made there: {}; name another place", file,
-                                     message_of_errno(errno)));
-}
 
 WrittenBundle write_bundle(Engine& engine, const std::vector<Specialisation>& items,
                            const std::string& file) {

@@ -14,9 +14,6 @@ struct WrittenBundle {
   std::uint64_t entries = 0, bytes = 0;
 };
 
-// Before the work: throws InvalidRequest when no file can be made at `file`.
-void check_bundle_place(const std::string& file);
-
 // Replaces `file` by a bundle of these kernels, all of which the cache must have. Throws std::runtime_error;
 // then the file is as it was.
 WrittenBundle write_bundle(Engine& engine, const std::vector<Specialisation>& items, const std::string& file);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 
 #include <fmt/format.h>
 
+#include <jitsmith/cache/plural.hpp>
 #include <jitsmith/jit/lines.hpp>
 #include <jitsmith/tools/json.hpp>
+#include <jitsmith/tools/losses.hpp>
 #include <jitsmith/tools/output.hpp>
 
 namespace jitsmith {
@@ -25,6 +28,7 @@ Json json_of(const Specialisation& item, const WarmResult& result) {
             {"outcome", to_string(result.outcome)}};
   if (result.outcome == WarmOutcome::compiled) json["milliseconds"] = result.milliseconds;
   if (!result.not_stored.empty()) json["not_stored"] = result.not_stored;
+  if (!result.not_shared.empty()) json["not_shared"] = result.not_shared;
   if (result.outcome != WarmOutcome::failed) return json;
   json["error"] = result.error;
   if (!result.log.empty()) json["log"] = result.log;
@@ -50,17 +54,19 @@ void print_as_json(const WarmReport& report) {
 }
 
 void print_as_text(const WarmReport& report) {
-  std::string text = fmt::format(
-      "{} kernels: {} already cached, {} compiled, {} missing, {} failed", report.run.results.size(),
-      count(report.run, WarmOutcome::cached), count(report.run, WarmOutcome::compiled),
-      count(report.run, WarmOutcome::missing), count(report.run, WarmOutcome::failed));
+  std::string text =
+      fmt::format("{}: {} already cached, {} compiled, {} missing, {} failed",
+                  plural(report.run.results.size(), "kernel"), count(report.run, WarmOutcome::cached),
+                  count(report.run, WarmOutcome::compiled), count(report.run, WarmOutcome::missing),
+                  count(report.run, WarmOutcome::failed));
   if (const std::size_t unfinished = count(report.run, WarmOutcome::unfinished); unfinished > 0)
     text += fmt::format(", {} not reached", unfinished);
   if (report.set.without_kernel() > 0)
-    text += fmt::format("; {} requests need none (declined or empty)", report.set.without_kernel());
+    text += fmt::format("; {} without a kernel (declined or empty)",
+                        plural(report.set.without_kernel(), "request"));
   if (report.bundle)
-    text +=
-        fmt::format("; bundle of {} entries, {}", report.bundle->entries, size_text(report.bundle->bytes));
+    text += fmt::format("; bundle of {}, {}", plural(report.bundle->entries, "entry"),
+                        size_text(report.bundle->bytes));
   print(text + '\n');
 }
 
@@ -83,11 +89,18 @@ void complain_of_failures(const WarmReport& report) {
 }
 
 void complain_of_losses(const WarmRun& run) {
-  const auto lost = [](const WarmResult& result) { return !result.not_stored.empty(); };
-  const auto first = std::ranges::find_if(run.results, lost);
-  if (first != run.results.end())
-    complain(fmt::format("{} kernels were compiled but not stored: {}",
-                         std::ranges::count_if(run.results, lost), first->not_stored));
+  std::map<std::string, std::size_t> not_stored;  // kernels by why
+  for (const WarmResult& result : run.results)
+    if (!result.not_stored.empty()) ++not_stored[result.not_stored];
+  for (const auto& [why, kernels] : not_stored)
+    complain(fmt::format("{} compiled but not stored: {}", plural(kernels, "kernel"), why));
+
+  const auto unshared = [](const WarmResult& result) { return !result.not_shared.empty(); };
+  const auto first = std::ranges::find_if(run.results, unshared);
+  if (first == run.results.end()) return;
+  const std::size_t compiled = count(run, WarmOutcome::compiled);
+  complain(unshared_text(compiled - static_cast<std::size_t>(std::ranges::count_if(run.results, unshared)),
+                         compiled, "kernel", first->not_shared));
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ std::string to_line(const WarmResult& result) {
   const Json json{{"outcome", to_string(result.outcome)},
                   {"milliseconds", result.milliseconds},
                   {"not_stored", result.not_stored},
+                  {"not_shared", result.not_shared},
                   {"error", result.error},
                   {"log", result.log}};
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);  // a compiler's output need not be UTF-8
@@ -45,6 +46,7 @@ WarmResult warm_result_of(std::string_view line) try {
   result.outcome = static_cast<WarmOutcome>(outcome - k_outcomes.begin());
   result.milliseconds = json.at("milliseconds").get<double>();
   result.not_stored = json.at("not_stored").get<std::string>();
+  result.not_shared = json.at("not_shared").get<std::string>();
   result.error = json.at("error").get<std::string>();
   result.log = json.at("log").get<std::string>();
   return result;

@@ -20,9 +20,10 @@ struct WarmResult {
   WarmOutcome outcome = WarmOutcome::unfinished;
   double milliseconds = 0;  // of compiling, with all around it
   std::string not_stored;   // why it was compiled and is not in the cache; empty when it is
-  std::string error;        // of a failure: a sentence
-  std::string log;          // of a failure: what the compiler said, as far as it is known
-  std::string complaints;   // standard error of the worker; not part of the line
+  std::string not_shared;  // why it was compiled and the remote tier lacks it; empty when it need not have it
+  std::string error;       // of a failure: a sentence
+  std::string log;         // of a failure: what the compiler said, as far as it is known
+  std::string complaints;  // standard error of the worker; not part of the line
 };
 
 WarmResult failure(std::string error, std::string log = {});

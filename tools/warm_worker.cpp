@@ -16,6 +16,7 @@
 #include <jitsmith/jit/error.hpp>
 #include <jitsmith/runtime/engine.hpp>
 #include <jitsmith/tools/command.hpp>
+#include <jitsmith/tools/losses.hpp>
 #include <jitsmith/tools/private_cache.hpp>
 #include <jitsmith/tools/specialisation.hpp>
 #include <jitsmith/tools/warm_result.hpp>
@@ -44,22 +45,16 @@ void end_with_starter() {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-// Why the cache did not take what was compiled, or "".
-std::string loss(const Cache& cache, std::uint64_t written_before) {
-  const CacheStats stats = cache.stats();
-  if (stats.written > written_before) return {};
-  const DirectoryState state = cache.state();
-  return state.reason.empty() ? to_string(stats) : state.reason;
-}
-
 WarmResult warm_one(Engine& engine, const std::string& line) try {
   const Specialisation item = specialisation_of(engine, KernelRecord::parse(line));
-  const std::uint64_t written_before = engine.cache().stats().written;
+  const Cache& cache = engine.cache();
+  const CacheStats before = cache.stats();
   const auto start = std::chrono::steady_clock::now();
   WarmResult result;
   if (engine.warm(*item.variant, item.params, item.target) == BinarySource::compiled) {
     result.outcome = WarmOutcome::compiled;
-    result.not_stored = loss(engine.cache(), written_before);
+    if (cache.stats().written == before.written) result.not_stored = why_not_stored(cache, before);
+    result.not_shared = why_not_shared(cache, engine.options().remote.mode, before);
   } else {
     result.outcome = WarmOutcome::cached;
   }

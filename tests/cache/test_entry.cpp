@@ -190,29 +190,35 @@ TEST_CASE("F4: A text that is one byte longer or shorter than it says is refused
 TEST_CASE("F7: Versions, kinds and codecs of later times are no damage") {
   auto file = encode(sample_entry());
   DecodeFault expected{};
+  std::string described;
   SUBCASE("version 2") {
     poke(file, k_version_at, std::uint16_t{2});
     expected = DecodeFault::newer_version;
+    described = "newer format 2";
   }
   SUBCASE("version 65535, of unknown shape") {
     poke(file, k_version_at, std::uint16_t{65535});
     file.resize(11);
     expected = DecodeFault::newer_version;
+    described = "newer format 65535";
   }
   SUBCASE("kind") {
     poke(file, k_kind_at, std::uint8_t{3});
     reseal(file);
     expected = DecodeFault::unknown_kind;
+    described = "unknown kind 3";
   }
   SUBCASE("codec") {
     poke(file, k_codec_at, std::uint8_t{1});
     reseal(file);
     expected = DecodeFault::unknown_codec;
+    described = "unknown codec 1";
   }
   const auto decoded = decode(file);
   CHECK_FALSE(decoded.entry);
   CHECK(decoded.fault == expected);
   CHECK_FALSE(is_damage(decoded.fault));
+  CHECK(describe_fault(decoded) == described);
 }
 
 TEST_CASE("F7: Version 0, which never was, is damage") {

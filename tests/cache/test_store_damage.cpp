@@ -205,6 +205,10 @@ TEST_CASE("F26: Two versions that share a directory do not replace each other's 
   CHECK(bench.stats().skipped == 1);
   // What only one of them wants is kept as ever, and neither lists nor trims the other's as damage.
   CHECK(bench.put(later) == PutResult::stored);
+  bench.store->list([&](const ListedEntry& listed) {
+    CHECK(listed.is_newer == (listed.digest == bench.digest));
+    CHECK(listed.problem == (listed.is_newer ? "newer format 2" : ""));
+  });
   CHECK(bench.get(later.key_text) == later);
   CHECK(bench.stats().corrupt == 0);
 }

@@ -86,6 +86,9 @@ TEST_CASE("F36: Entries younger than ten minutes are spared, over the limit or n
   CHECK(result.removed_entries == 2);
   CHECK(result.failed == 0);
   CHECK(bench.left_of(4) == std::vector<int>{0, 2});
+  CHECK(result.spared == 2);
+  CHECK(bench.store->trim(at_most(1), TrimMode::dry_run).spared == 2);
+  CHECK(bench.store->trim(at_most(2), TrimMode::remove).spared == 0);  // within the limit
 }
 
 TEST_CASE("F36: A hit keeps an entry from being the oldest") {

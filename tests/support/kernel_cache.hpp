@@ -42,4 +42,11 @@ inline void flip_a_byte_of_every_entry(const std::filesystem::path& cache) {
   }
 }
 
+// As if a jitsmith that is one format version ahead had written it.
+inline void make_newer(const std::filesystem::path& entry) {
+  std::string bytes = bytes_of(entry);
+  bytes[8] = 2;
+  std::ofstream(entry, std::ios::binary) << bytes;
+}
+
 }  // namespace jitsmith::test

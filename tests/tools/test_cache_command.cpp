@@ -2,51 +2,26 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "support/kernel_cache.hpp"
-#include "tool_process.hpp"
+#include <jitsmith/cache/build_lock.hpp>
+#include <jitsmith/cache/file_system.hpp>
+
+#include "copied_cache.hpp"
 
 using namespace jitsmith::test;
 using Json = nlohmann::json;
 
 namespace {
 
-// A cache directory with two kernels, made once.
-const std::string& filled_cache() {
-  static const TempDir directory;
-  static const std::string path = [] {
-    const Tool tool(directory / "c");
-    for (const char* m : {"m=1", "m=2"})
-      REQUIRE(tool({"warm", "skinny_gemm", "--set", m, "--set", "n=4", "--set", "k=16", "--arch", "host"})
-                  .status == 0);
-    return directory / "c";
-  }();
-  return path;
-}
-
-// A copy to change.
-class CopiedCache {
- public:
-  CopiedCache() { std::filesystem::copy(filled_cache(), path(), std::filesystem::copy_options::recursive); }
-  std::string path() const { return directory_ / "c"; }
-  std::string file(const std::string& name) const { return directory_ / name; }
-
- private:
-  TempDir directory_;
-};
-
 std::vector<std::string> why(const std::string& m, const std::vector<std::string>& more) {
   std::vector<std::string> args{"cache", "why", "skinny_gemm", "--set", m, "--set", "n=4", "--set", "k=16"};
   args.insert(args.end(), more.begin(), more.end());
   return args;
-}
-
-Json json_of(const ToolResult& result) {
-  INFO(result.err);
-  REQUIRE_FALSE(result.out.empty());
-  return Json::parse(result.out);
 }
 
 }  // namespace
@@ -97,7 +72,7 @@ TEST_CASE("show tells all of one entry, by any beginning of its digest that is e
 
 TEST_CASE("show refuses what is no digest, none's, or that of several") {
   const Tool tool(filled_cache());
-  for (const char* key : {"xyz", "ABC", "", "0123456789abcdef0123456789abcdef0"}) {
+  for (const char* key : {"xyz", "ABC", "0123456789abcdef0123456789abcdef0"}) {
     const ToolResult result = tool({"cache", "show", key});
     CHECK(result.status == 2);
     CHECK(has(result.err, "is no digest"));
@@ -115,17 +90,40 @@ TEST_CASE("verify fails when an entry is damaged, and says which and why") {
   const Tool tool(cache.path());
   const ToolResult sound = tool({"cache", "verify"});
   CHECK(sound.status == 0);
-  CHECK(sound.out == "2 sound, 0 bad\n");
+  CHECK(sound.out == "2 sound, 0 left alone, 0 bad\n");
   flip_a_byte_of_every_entry(cache.path());
   const ToolResult damaged = tool({"cache", "verify"});
   CHECK(damaged.status == 1);
-  CHECK(has(damaged.out, "0 sound, 2 bad\n"));
+  CHECK(has(damaged.out, "0 sound, 0 left alone, 2 bad\n"));
   CHECK(has(damaged.out, "checksum"));
   const Json json = json_of(tool({"cache", "verify", "--json"}));
   CHECK(json["sound"] == 0);
   CHECK(json["bad"].size() == 2);
   CHECK(json["bad"][0]["tier"] == "directory");
   CHECK(entry_files(cache.path()).size() == 2);  // nothing is removed
+}
+
+TEST_CASE("an entry of a newer format is named and left alone, and is no damage") {
+  const CopiedCache cache;
+  const Tool tool(cache.path());
+  const std::filesystem::path newer = entry_files(cache.path()).front();
+  const std::string digest = newer.stem();
+  make_newer(newer);
+  const std::string bytes = bytes_of(newer);
+  const ToolResult verified = tool({"cache", "verify"});
+  CHECK(verified.status == 0);
+  CHECK(has(verified.out, digest + " in directory " + cache.path() + ": newer format 2, left alone\n"));
+  CHECK(has(verified.out, "1 sound, 1 left alone, 0 bad\n"));
+  Json json = json_of(tool({"cache", "verify", "--json"}));
+  CHECK(json["left_alone"][0]["left_alone"] == "newer format 2");
+  CHECK(json["bad"].empty());
+  CHECK(has(tool({"cache", "list"}).out, "newer format 2, left alone\n"));
+  CHECK(has(tool({"cache", "show", digest}).out, ", newer format 2, left alone\n"));
+  CHECK(has(tool({"cache", "stat"}).out, ", 1 of a newer jitsmith, left alone\n"));
+  Json stat = json_of(tool({"cache", "stat", "--json"}));
+  CHECK(stat["damaged"] == 0);
+  CHECK(stat["left_alone"] == 1);
+  CHECK(bytes_of(newer) == bytes);
 }
 
 TEST_CASE("verify counts a bundle that is refused as bad") {
@@ -155,6 +153,34 @@ TEST_CASE("trim takes limits from its options, and a dry run removes nothing") {
   CHECK(entry_files(cache.path()).empty());
 }
 
+TEST_CASE("trim says how many entries are too young to go, when it stays over its limits for them") {
+  const CopiedCache cache;
+  const Tool tool(cache.path());
+  const auto trim = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> args{"cache", "trim", "--max-bytes", "1"};
+    args.insert(args.end(), more.begin(), more.end());
+    return tool(args);
+  };
+  const std::string spared = "spared    2 entries younger than 10 minutes, so it ";
+  CHECK(has(trim({}).out, spared + "stays over its limits"));
+  CHECK(has(trim({"--dry-run"}).out, spared + "would stay over its limits"));
+  CHECK(json_of(trim({"--json"}))["spared"] == 2);
+  CHECK_FALSE(has(tool({"cache", "trim"}).out, "spared"));
+}
+
+TEST_CASE("trim gives no numbers while another process trims, and says that one does") {
+  const CopiedCache cache;
+  const int locks = ::open((cache.path() + "/v1/locks").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(jitsmith::real_file_system().lock_byte(locks, jitsmith::k_trim_lock_byte) == 0);
+  const ToolResult result = Tool(cache.path())({"cache", "trim", "--json"});
+  ::close(locks);
+  CHECK(result.status == 1);
+  CHECK(has(result.err, "another process trims the cache directory just now"));
+  Json json = json_of(result);
+  CHECK(json["left_to_another"] == true);
+  CHECK_FALSE(json.contains("before"));
+}
+
 TEST_CASE("trim refuses limits that are no numbers") {
   const Tool tool(filled_cache());
   for (const char* bytes : {"1X", "-1", "M", "99999999999G"}) {
@@ -163,60 +189,6 @@ TEST_CASE("trim refuses limits that are no numbers") {
     CHECK(has(result.err, "is not a number of bytes"));
   }
   CHECK(has(tool({"cache", "trim", "--max-entries", "many"}).err, "is not a number of entries"));
-}
-
-TEST_CASE("what is exported can be imported elsewhere, and serves from where it is") {
-  const CopiedCache from;
-  const TempDir elsewhere;
-  const Tool tool(from.path());
-  const std::string file = elsewhere / "kernels.jsb";
-  const Json exported = json_of(tool({"cache", "export", file, "--json"}));
-  CHECK(exported["entries"] == 2);
-  CHECK(exported["bytes"] == std::filesystem::file_size(file));
-  const std::string bytes = text_of_file(file);
-  CHECK(tool({"cache", "export", file}).status == 0);
-  CHECK(text_of_file(file) == bytes);
-
-  const Tool other(elsewhere / "c");
-  CHECK(has(other({"cache", "import", file}).out, "stored 2 entries"));
-  CHECK(json_of(other({"cache", "list", "--json"})).size() == 2);
-  CHECK(other({"cache", "verify"}).status == 0);
-
-  Tool bundled(elsewhere / "empty");
-  bundled.set("JITSMITH_BUNDLES", file)
-      .set("JITSMITH_HOST_CXX", "/nonexistent")
-      .set("JITSMITH_POLICY", "cached_only");
-  const ToolResult result = bundled(why("m=1", {"--arch", "host", "--json"}));
-  CHECK(result.status == 0);
-  CHECK(json_of(result)["cached_of_another_toolchain"] == "bundle");
-}
-
-TEST_CASE("export takes what the filters leave, and writes nothing for nothing") {
-  const CopiedCache cache;
-  const Tool tool(cache.path());
-  const std::string file = cache.file("out.jsb");
-  const auto exported = [&](const std::vector<std::string>& filter) {
-    std::vector<std::string> args{"cache", "export", file};
-    args.insert(args.end(), filter.begin(), filter.end());
-    return tool(args);
-  };
-  for (const std::vector<std::string>& filter :
-       std::vector<std::vector<std::string>>{{"--arch", "sm_90a,sm_100a"}, {"--template", "no/such.cu"}}) {
-    const ToolResult none = exported(filter);
-    CHECK(none.status == 1);
-    CHECK(has(none.err, "so " + file + " is not written"));
-    CHECK_FALSE(std::filesystem::exists(file));
-  }
-  CHECK(exported({"--op", "nonsense"}).status == 2);
-  CHECK(exported({"--arch", "host,sm_90a", "--op", "skinny_gemm"}).status == 0);
-  CHECK(exported({"--template", "skinny_gemm/simt.cu"}).status == 0);
-}
-
-TEST_CASE("import refuses what is no bundle") {
-  const TempDir here;
-  const ToolResult result = Tool(here / "c")({"cache", "import", "/nonexistent/a.jsb"});
-  CHECK(result.status == 1);
-  CHECK(std::ranges::count(result.err, '\n') == 1);
 }
 
 TEST_CASE("without a directory there is nothing to trim, export or import") {

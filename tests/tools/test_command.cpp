@@ -1,5 +1,6 @@
 // The command from the outside: what people type, what they get, on the host target.
 #include <algorithm>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,52 @@ TEST_CASE("help and version succeed, a wrong command line does not") {
     CHECK(std::ranges::count(result.err, '\n') == 1);
   }
   CHECK(has(tool({"nonsense"}).err, "nonsense"));
+  CHECK(has(tool({"cache", "nonsense"}).err, "nonsense"));
+  CHECK(has(tool({"cache"}).err, "cache is given no sub-command"));
+}
+
+TEST_CASE("an empty value is none, whichever way it is given") {
+  const TempDir here;
+  const Tool tool(here / "c");
+  for (const auto& args :
+       std::vector<std::vector<std::string>>{{"cache", "export", ""},
+                                             {"cache", "import", ""},
+                                             {"cache", "show", ""},
+                                             {"cache", "trim", "--max-bytes", ""},
+                                             {"cache", "trim", "--max-bytes="},
+                                             {"cache", "trim", "--max-bytes=", "1M"},
+                                             {"cache", "trim", "--max-entries", ""},
+                                             {"warm", "--all", "--arch", ""},
+                                             {"warm", "--all", "--arch", "host", "--into", ""},
+                                             {"warm", "--recording", ""},
+                                             {"warm", "--from", "", "--arch", "host"},
+                                             {"warm", "--all", "--jobs", ""},
+                                             {"explain", ""},
+                                             {"run", "skinny_gemm", "--out", ""}}) {
+    const ToolResult result = tool(args);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK_MESSAGE(has(result.err, " is empty; give it a value"), result.err);
+    CHECK(std::ranges::count(result.err, '\n') == 1);
+  }
+}
+
+TEST_CASE("from a working directory that is gone, a file needs its whole path") {
+  const TempDir here;
+  for (const auto& [args, name] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"cache", "import", "b.jsb"}, "FILE b.jsb"},
+           {{"cache", "export", "b.jsb"}, "FILE b.jsb"},
+           {{"warm", "--all", "--arch", "host", "--into", "b.jsb"}, "--into b.jsb"},
+           {{"warm", "--all", "--arch", "host"}, "TMPDIR temp"}}) {
+    std::filesystem::create_directory(here / "gone");
+    StartedTool tool(Tool(here / "c").set("TMPDIR", "temp").environment(), args, [&] {
+      if (::chdir((here / "gone").c_str()) != 0 || ::rmdir((here / "gone").c_str()) != 0) ::_exit(126);
+    });
+    CHECK(WEXITSTATUS(tool.wait()) == 2);
+    CHECK(tool.err() == "jitsmith: " + name +
+                            " is relative to the working directory, which can't be found: No such file or "
+                            "directory; give the whole path, from / on\n");
+  }
 }
 
 TEST_CASE("list and show derive from the schemas") {

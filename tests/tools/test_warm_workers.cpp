@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "support/stub_server.hpp"
 #include "warm_workshop.hpp"
 
 using namespace jitsmith::test;
@@ -98,6 +99,33 @@ TEST_CASE("what a compiler says of a kernel that it refuses is told with the ker
   const Json json = Json::parse(result.out);
   CHECK(outcomes(json) == "ca ca fa ca ");
   CHECK(has(json["kernels"][2]["log"], "no such thing"));
+}
+
+TEST_CASE("what is compiled and not stored is told with why and what to do, and fails the run") {
+  const Workshop shop;
+  REQUIRE(shop.tool()(shop.warm()).status == 0);
+  const auto entries = entry_files(shop / "cache");
+  for (int i = 0; i < 2; ++i) make_newer(entries[i]);
+  const std::string bytes = bytes_of(entries[0]);
+  const ToolResult result = shop.tool()(shop.warm());
+  CHECK(result.status == 1);
+  CHECK(has(result.out, k_counts + "2 already cached, 2 compiled, 0 missing, 0 failed\n"));
+  CHECK(result.err ==
+        "jitsmith: 2 kernels compiled but not stored: an entry of a newer jitsmith has this place in " +
+            (shop / "cache") +
+            " and is left alone; use that jitsmith, or set JITSMITH_CACHE_DIR to another "
+            "directory\n");
+  CHECK(bytes_of(entries[0]) == bytes);
+}
+
+TEST_CASE("what the remote tier did not take of a warm is told, and is no failure") {
+  const Workshop shop;
+  Tool tool = shop.tool();
+  tool.set("JITSMITH_REMOTE", "redis://127.0.0.1:" + std::to_string(free_port()));
+  const ToolResult result = tool(shop.warm());
+  CHECK(result.status == 0);
+  CHECK(has(result.err, "warning: the remote tier took 0 of 4 kernels: "));
+  CHECK(std::ranges::count(result.err, '\n') == 1);
 }
 
 TEST_CASE("Ctrl-C ends a run by its signal, with a sound cache and nothing left behind") {
