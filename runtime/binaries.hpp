@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include <jitsmith/jit/template_files.hpp>
 #include <jitsmith/runtime/binary_source.hpp>
 #include <jitsmith/runtime/census.hpp>
+#include <jitsmith/runtime/lookup.hpp>
 #include <jitsmith/runtime/options.hpp>
 
 namespace jitsmith {
@@ -57,8 +59,12 @@ class Binaries {
   // is here, if one is here at all: then those that made what the directory and the bundles hold are tried.
   std::optional<SourcedBinary> find(const KernelSource& kernel);
 
-  // What the cache holds, as of the first call: taking it reads every entry.
+  // What the cache holds, as of a moment ago: taking it reads every entry, which is done at most once a
+  // second and, however many there are, for a small part of the time.
   std::shared_ptr<const Census> census();
+
+  // What the cache has for a kernel with complete parameters, and why it is not more.
+  Lookup look_up(const KernelTemplate& kernel, const Params& params, const Target& target);
 
   // From the cache, or compiled and published. Of many processes that miss one kernel, one compiles.
   SourcedBinary find_or_compile(const KernelSource& kernel);
@@ -95,7 +101,8 @@ class Binaries {
 
   const bool any_toolchain_;
   ForkMutex census_mutex_;
-  std::shared_ptr<const Census> census_;  // null until asked for
+  std::shared_ptr<const Census> census_;                   // null until asked for
+  std::chrono::steady_clock::time_point census_stale_at_;  // from then on it is taken anew
 
   std::atomic<std::uint64_t> found_{0}, compiled_{0};
 };
