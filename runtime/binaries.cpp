@@ -130,6 +130,10 @@ std::shared_ptr<const Census> Binaries::census() {
 
 SourcedBinary Binaries::find_or_compile(const KernelSource& kernel) {
   if (auto found = find(kernel)) return *std::move(found);
+  return building_.get(kernel.key.text, [&] { return build(kernel); });
+}
+
+SourcedBinary Binaries::build(const KernelSource& kernel) {
   const BuildLock lock = cache_.lock_build(kernel.key.digest, kernel.describe());
   // Whoever had the lock before has most likely stored what it compiled, also when there was no wait for it.
   if (auto found = binary_of(cache_.get_again(kernel.key.text, kernel.key.digest), kernel.key, kernel.target))

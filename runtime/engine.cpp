@@ -117,8 +117,7 @@ struct Engine::State {
   BinarySource warm(const Variant& variant, const Params& complete, const Target& target) {
     const KernelSource kernel = binaries.specialize(variant.kernel, complete, target);
     const bool may_compile = no_compile_scopes == 0 && options.policy == Policy::compile;
-    if (may_compile)
-      return warming.get(kernel.key.text, [&] { return binaries.find_or_compile(kernel).source; });
+    if (may_compile) return binaries.find_or_compile(kernel).source;
     if (const BinarySource cached = find(kernel); cached != BinarySource::none) return cached;
     if (no_compile_scopes > 0)
       throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
@@ -193,8 +192,6 @@ struct Engine::State {
 
   // By key text and not by digest, which is only an address.
   SingleFlight<std::string, Loaded> loaded;
-  // What is warmed is not kept: the cache may lose it again.
-  SingleFlight<std::string, BinarySource, KeepValues::no> warming;
 
   // What a census says of kernels that are missing, by key text.
   struct Holdings {
