@@ -75,11 +75,12 @@ int warm_set(Engine& chooser, const WarmSet& set, WarmTrouble trouble, const War
   }
   std::optional<Engine> own;  // of a private cache
   Engine& engine = private_cache ? own.emplace(options) : chooser;
-  const StatisticsAtEnd statistics(engine.cache(), options.events);
+  StatisticsAtEnd statistics(engine.cache(), options.events);
 
   Progress progress(set.items().size(), progress_form(args));
   const WarmRun run = warm_items(engine, set.items(), args.dry_run ? nullptr : &workers, signals, progress);
   progress.end();
+  statistics.add(run.worker_statistics);
   tell_of_workers(options, set, run);
 
   WarmReport report{.set = set, .run = run, .trouble = std::move(trouble), .bundle = std::nullopt};

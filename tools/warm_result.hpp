@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <jitsmith/cache/stats.hpp>
+
 namespace jitsmith {
 
 enum class WarmOutcome {
@@ -22,6 +24,7 @@ struct WarmResult {
   std::string not_stored;   // why it was compiled and is not in the cache; empty when it is
   std::string error;        // of a failure: a sentence
   std::string log;          // of a failure: what the compiler said, as far as it is known
+  CacheStats statistics;    // of the worker's cache since its last result
   std::string complaints;   // standard error of the worker; not part of the line
 };
 
