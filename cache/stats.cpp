@@ -1,5 +1,7 @@
 #include <jitsmith/cache/stats.hpp>
 
+#include <jitsmith/cache/stats_fields.hpp>
+
 #include <cstring>
 #include <iterator>
 
@@ -22,44 +24,39 @@ void append(std::string& text, std::string_view name, const ErrorCounts& counts)
   if (!details.empty()) text += fmt::format(" ({})", details);
 }
 
+void add_to(std::uint64_t& sum, std::uint64_t more) {
+  sum += more;
+}
+
+void add_to(ErrorCounts& sum, const ErrorCounts& more) {
+  for (const auto& [error, count] : more) sum[error] += count;
+}
+
+void take_from(std::uint64_t& now, std::uint64_t before) {
+  now -= before;
+}
+
+void take_from(ErrorCounts& now, const ErrorCounts& before) {
+  for (const auto& [error, count] : before) now[error] -= count;
+  std::erase_if(now, [](const auto& item) { return item.second == 0; });
+}
+
 }  // namespace
 
 std::string to_string(const CacheStats& stats) {
   std::string text;
-  append(text, "hits", stats.hits);
-  append(text, "bundle_hits", stats.bundle_hits);
-  append(text, "remote_hits", stats.remote_hits);
-  append(text, "misses", stats.misses);
-  append(text, "copied_up", stats.copied_up);
-  append(text, "corrupt", stats.corrupt);
-  append(text, "mismatched", stats.mismatched);
-  append(text, "newer", stats.newer);
-  append(text, "refused", stats.refused);
-  append(text, "known_bad", stats.known_bad);
-  append(text, "read_failed", stats.read_failed);
-  append(text, "repaired", stats.repaired);
-  append(text, "repair_failed", stats.repair_failed);
-  append(text, "written", stats.written);
-  append(text, "rejected", stats.rejected);
-  append(text, "skipped", stats.skipped);
-  append(text, "write_failed", stats.write_failed);
-  append(text, "bundle_corrupt", stats.bundle_corrupt);
-  append(text, "bundle_mismatched", stats.bundle_mismatched);
-  append(text, "remote_corrupt", stats.remote_corrupt);
-  append(text, "remote_failed", stats.remote_failed);
-  append(text, "remote_written", stats.remote_written);
-  append(text, "remote_skipped", stats.remote_skipped);
-  append(text, "lock_waits", stats.lock_waits);
-  append(text, "lock_timeouts", stats.lock_timeouts);
-  append(text, "lock_failed", stats.lock_failed);
-  append(text, "compiled_unlocked", stats.compiled_unlocked);
-  append(text, "trims", stats.trims);
-  append(text, "trimmed", stats.trimmed);
-  append(text, "trimmed_bytes", stats.trimmed_bytes);
-  append(text, "swept", stats.swept);
-  append(text, "trim_failed", stats.trim_failed);
-  append(text, "out_of_memory", stats.out_of_memory);
+  for_each_counter([&](std::string_view name, auto counter) { append(text, name, stats.*counter); });
   return text;
+}
+
+CacheStats& operator+=(CacheStats& sum, const CacheStats& more) {
+  for_each_counter([&](std::string_view, auto counter) { add_to(sum.*counter, more.*counter); });
+  return sum;
+}
+
+CacheStats operator-(CacheStats now, const CacheStats& before) {
+  for_each_counter([&](std::string_view, auto counter) { take_from(now.*counter, before.*counter); });
+  return now;
 }
 
 void CacheCounters::add(std::uint64_t CacheStats::*counter, std::uint64_t amount) {

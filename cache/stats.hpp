@@ -66,6 +66,9 @@ struct CacheStats {
 // "hits=3 misses=1 ... write_failed=2 (ENOSPC=2)", on one line.
 std::string to_string(const CacheStats& stats);
 
+CacheStats& operator+=(CacheStats& sum, const CacheStats& more);
+CacheStats operator-(CacheStats now, const CacheStats& before);  // what was counted since
+
 // Thread safe. The lock is held for an addition, never for a system call. A forked child goes on from its
 // parent's numbers, or from zero if it was forked during an addition.
 class CacheCounters {

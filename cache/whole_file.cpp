@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -27,6 +28,27 @@ int write_and_close(FileSystem& fs, Descriptor file, std::span<const std::span<c
 
 std::string message_of_errno(int error) {
   return std::generic_category().message(error);
+}
+
+std::string remedy_of_errno(int error, std::string_view otherwise) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return fmt::format("make room there or {}", otherwise);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return fmt::format("let this user write there or {}", otherwise);
+    case ENOENT:
+      return fmt::format("make the folder or {}", otherwise);
+    case EMFILE:
+    case ENFILE:
+      return "raise the limit on open files";
+    case EFBIG:
+      return "raise the limit on the size of files";
+    default:
+      return std::string(otherwise);
+  }
 }
 
 std::string read_whole(FileSystem& fs, const std::string& file, std::size_t max_bytes, std::string& text) {

@@ -8,11 +8,16 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace jitsmith {
 
 // "No such file or directory" for ENOENT.
 std::string message_of_errno(int error);
+
+// What people can do when a file can't be made or written: "make room there or set TMPDIR" for ENOSPC, where
+// `otherwise` is "set TMPDIR"; that alone when nothing can be done in the place itself.
+std::string remedy_of_errno(int error, std::string_view otherwise);
 
 // Why the file can't be read, or "". Only regular files of at most `max_bytes` can; opening never waits.
 std::string read_whole(FileSystem& fs, const std::string& file, std::size_t max_bytes, std::string& text);

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -76,18 +77,27 @@ bool may_pass(const std::error_code& error) {
   return std::ranges::find(k_staying, error.value()) == k_staying.end();
 }
 
+// What the compiler says when the folder of its temporary files is full.
+constexpr std::array<std::string_view, 2> k_no_room{"No space left on device", "Disk quota exceeded"};
+
+bool says(const ChildResult& result, std::span<const std::string_view> sentences) {
+  return std::ranges::any_of(
+      sentences, [&](std::string_view words) { return result.output.find(words) != std::string::npos; });
+}
+
 // Whether the compiler failed for something else than its input. Its driver ends as after any error when one
 // of its passes is killed or the disk is full, but says so (in English: LC_ALL=C). A source that contains
 // such words is compiled once more often than needed.
 bool may_pass(const ChildResult& result) {
-  constexpr std::array<std::string_view, 8> k_passing{
-      "signal terminated program",        "unable to execute command",
-      "out of memory allocating",         "Cannot allocate memory",
-      "Resource temporarily unavailable", "Too many open files",
-      "No space left on device",          "Disk quota exceeded"};
-  return result.killed || std::ranges::any_of(k_passing, [&](std::string_view words) {
-           return result.output.find(words) != std::string::npos;
-         });
+  constexpr std::array<std::string_view, 6> k_passing{
+      "signal terminated program", "unable to execute command",        "out of memory allocating",
+      "Cannot allocate memory",    "Resource temporarily unavailable", "Too many open files"};
+  return result.killed || says(result, k_passing) || says(result, k_no_room);
+}
+
+// The names of its files below the temporary directory, which nobody knows by its name.
+void erase_all(std::string& text, const std::string& part) {
+  for (std::size_t place; (place = text.find(part)) != std::string::npos;) text.erase(place, part.size());
 }
 
 // Checked before the code is handed out, for it is stored before it is ever loaded: a wrong one would be
@@ -225,9 +235,13 @@ Binary HostCompiler::compile(const SpecializedSource& source, const std::string&
     if (may_pass(error.code())) throw TransientCompileError(sentence + "free resources and try again", {});
     throw CompileError(sentence + "name another one in the options", {});
   }
+  erase_all(result.output, directory.path() + "/");
   const std::string code = read_file(directory.path() + "/kernel.so");
   if (!result.succeeded || code.empty()) {
-    const std::string sentence = sentence_of(source, arch, compiler, result);
+    std::string sentence = sentence_of(source, arch, compiler, result);
+    if (says(result, k_no_room))
+      sentence += fmt::format("; make room in {} or set TMPDIR to another folder",
+                              folder_of_temporaries(options_.temp_directory));
     const std::string log = fmt::format("{} ended with {}\noptions: {}\n{}\n{}", compiler, result.ending,
                                         fmt::join(code_options, " "), result.output,
                                         numbered_source_lines(result.output, source));

@@ -1,5 +1,6 @@
 #include <jitsmith/runtime/binaries.hpp>
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -9,6 +10,9 @@
 
 namespace jitsmith {
 namespace {
+
+constexpr std::chrono::seconds k_census_age{1};
+constexpr int k_census_rest = 100;  // times what it took: for large caches, which take seconds
 
 EntryKind kind_of(const Target& target) {
   return target.executor == Executor::host ? EntryKind::host_object : EntryKind::cubin;
@@ -115,12 +119,21 @@ std::optional<SourcedBinary> Binaries::find_of_another_toolchain(const KernelSou
 
 std::shared_ptr<const Census> Binaries::census() {
   const std::scoped_lock lock(census_mutex_);
-  if (!census_) census_ = std::make_shared<const Census>(Census::take(cache_));
+  const auto start = std::chrono::steady_clock::now();
+  if (!census_ || start >= census_stale_at_) {
+    census_ = std::make_shared<const Census>(Census::take(cache_));
+    const auto end = std::chrono::steady_clock::now();
+    census_stale_at_ = end + std::max<std::chrono::nanoseconds>(k_census_age, k_census_rest * (end - start));
+  }
   return census_;
 }
 
 SourcedBinary Binaries::find_or_compile(const KernelSource& kernel) {
   if (auto found = find(kernel)) return *std::move(found);
+  return building_.get(kernel.key.text, [&] { return build(kernel); });
+}
+
+SourcedBinary Binaries::build(const KernelSource& kernel) {
   const BuildLock lock = cache_.lock_build(kernel.key.digest, kernel.describe());
   // Whoever had the lock before has most likely stored what it compiled, also when there was no wait for it.
   if (auto found = binary_of(cache_.get_again(kernel.key.text, kernel.key.digest), kernel.key, kernel.target))

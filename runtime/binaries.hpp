@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,7 +19,9 @@
 #include <jitsmith/jit/template_files.hpp>
 #include <jitsmith/runtime/binary_source.hpp>
 #include <jitsmith/runtime/census.hpp>
+#include <jitsmith/runtime/lookup.hpp>
 #include <jitsmith/runtime/options.hpp>
+#include <jitsmith/runtime/single_flight.hpp>
 
 namespace jitsmith {
 
@@ -57,10 +60,15 @@ class Binaries {
   // is here, if one is here at all: then those that made what the directory and the bundles hold are tried.
   std::optional<SourcedBinary> find(const KernelSource& kernel);
 
-  // What the cache holds, as of the first call: taking it reads every entry.
+  // What the cache holds, as of a moment ago: taking it reads every entry, which is done at most once a
+  // second and, however many there are, for a small part of the time.
   std::shared_ptr<const Census> census();
 
-  // From the cache, or compiled and published. Of many processes that miss one kernel, one compiles.
+  // What the cache has for a kernel with complete parameters, and why it is not more.
+  Lookup look_up(const KernelTemplate& kernel, const Params& params, const Target& target);
+
+  // From the cache, or compiled and published. Of many threads or processes that miss one kernel, one
+  // compiles. A kernel that did not compile is not tried again.
   SourcedBinary find_or_compile(const KernelSource& kernel);
 
   // Compiles and publishes.
@@ -82,6 +90,7 @@ class Binaries {
   std::optional<SourcedBinary> find(const Key& key, const Target& target);
   std::optional<SourcedBinary> binary_of(std::optional<Found> found, const Key& key, const Target& target);
   std::optional<SourcedBinary> find_of_another_toolchain(const KernelSource& kernel);
+  SourcedBinary build(const KernelSource& kernel);
 
   EventSink events_;
   Cache cache_;
@@ -95,7 +104,12 @@ class Binaries {
 
   const bool any_toolchain_;
   ForkMutex census_mutex_;
-  std::shared_ptr<const Census> census_;  // null until asked for
+  std::shared_ptr<const Census> census_;                   // null until asked for
+  std::chrono::steady_clock::time_point census_stale_at_;  // from then on it is taken anew
+
+  // Whoever waits for a compile gets its code, also when the cache could not take it. It is not kept: the
+  // cache has it.
+  SingleFlight<std::string, SourcedBinary, KeepValues::no> building_;
 
   std::atomic<std::uint64_t> found_{0}, compiled_{0};
 };

@@ -84,18 +84,23 @@ std::string_view Census::keep(std::string_view text) {
 }
 
 void Census::add(std::string_view key_text, Tier tier) {
-  if (entries_.size() >= k_max_entries || !known_.insert(digest_of(key_text)).second) return;
+  if (!tiers_.emplace(digest_of(key_text), tier).second) return;
   Entry entry{tier, key_fields(key_text)};
+  ++archs_[std::string(find_field(entry.fields, "template").value_or(""))]
+          [std::string(arch_of(entry.fields))];
+  const std::string_view target = find_field(entry.fields, "target").value_or("");
+  if (const auto toolchain = find_field(entry.fields, "toolchain"))
+    for (const Executor executor : {Executor::cuda, Executor::host})
+      if (is_for(target, executor)) ++toolchains_[executor][std::string(*toolchain)];
+  if (entries_.size() == k_most_compared) return;
   for (KeyField& field : entry.fields) field = {keep(field.name), keep(field.value)};
   entries_.push_back(std::move(entry));
 }
 
 std::vector<std::string> Census::toolchains(Executor executor) const {
-  std::map<std::string_view, std::size_t> counts;
-  for (const Entry& entry : entries_)
-    if (is_for(find_field(entry.fields, "target").value_or(""), executor))
-      if (const auto toolchain = find_field(entry.fields, "toolchain")) ++counts[*toolchain];
-  std::vector<std::pair<std::string_view, std::size_t>> order(counts.begin(), counts.end());
+  const auto counts = toolchains_.find(executor);
+  if (counts == toolchains_.end()) return {};
+  std::vector<std::pair<std::string_view, std::size_t>> order(counts->second.begin(), counts->second.end());
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<std::string> names;
@@ -103,11 +108,14 @@ std::vector<std::string> Census::toolchains(Executor executor) const {
   return names;
 }
 
-std::map<std::string, std::size_t> Census::archs_of(std::string_view template_path) const {
-  std::map<std::string, std::size_t> counts;
-  for (const Entry& entry : entries_)
-    if (find_field(entry.fields, "template") == template_path) ++counts[std::string(arch_of(entry.fields))];
-  return counts;
+Census::Counts Census::archs_of(std::string_view template_path) const {
+  const auto place = archs_.find(template_path);
+  return place == archs_.end() ? Counts() : place->second;
+}
+
+std::optional<Tier> Census::find(const Digest& key) const {
+  const auto place = tiers_.find(key);
+  return place == tiers_.end() ? std::nullopt : std::optional(place->second);
 }
 
 std::optional<Census::Nearest> Census::nearest(const KeyFields& wanted) const {
@@ -154,8 +162,7 @@ std::string describe_holdings(const Census& census, const Cache& cache, const Ke
   const std::optional<Census::Nearest> nearest = census.nearest(wanted);
   if (!nearest) return text + "no kernel" + places.not_used;
 
-  std::map<std::string, std::size_t> archs =
-      census.archs_of(find_field(wanted, "template").value_or(std::string_view()));
+  const Census::Counts archs = census.archs_of(find_field(wanted, "template").value_or(std::string_view()));
   if (archs.empty())
     return fmt::format("{}{}, none of them of this template{}", text, plural(census.size(), "kernel"),
                        places.not_used);
@@ -167,9 +174,12 @@ std::string describe_holdings(const Census& census, const Cache& cache, const Ke
     parts.push_back(parts.empty() ? fmt::format("{} of this template for {}", plural(count, "kernel"), name)
                                   : fmt::format("{} for {}", count, name));
   if (!archs.contains(arch)) parts.push_back("none for " + arch);
+  const std::string which = census.compared() == census.size()
+                                ? "the nearest"
+                                : fmt::format("the nearest of the {} that were compared", census.compared());
   const std::string near = nearest->differences.empty()
                                ? "one of them is this very kernel, of whatever toolchain"
-                               : "the nearest differs in " + describe(nearest->differences);
+                               : which + " differs in " + describe(nearest->differences);
   return fmt::format("{}{}{}; {}", text, listed(parts), places.not_used, near);
 }
 

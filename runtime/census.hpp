@@ -1,8 +1,9 @@
 // Census: what the cache directory and the bundles hold, by key field: to serve kernels of a compiler that is
 // not here, and to say what is there when the wanted kernel is not. Private.
 //
-// Taking one reads every entry, so it belongs on the slow path alone. It keeps the fields of the keys, each
-// distinct text once, and nothing of the code.
+// Taking one reads every entry, so it belongs on the slow path alone. It counts them all and knows where each
+// is. To say which is nearest it keeps the fields of a bounded number of keys, each distinct text once, and
+// nothing of the code.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <jitsmith/cache/cache.hpp>
@@ -21,7 +23,9 @@ namespace jitsmith {
 
 class Census {
  public:
-  static constexpr std::size_t k_max_entries = 65'536;  // the rest is neither kept nor counted
+  using Counts = std::map<std::string, std::size_t, std::less<>>;
+
+  static constexpr std::size_t k_most_compared = 65'536;  // by nearest(): some 60 MB
 
   // Throws std::bad_alloc and nothing else.
   static Census take(const Cache& cache);
@@ -29,16 +33,20 @@ class Census {
   // The first of equal keys counts.
   void add(std::string_view key_text, Tier tier);
 
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const { return tiers_.size(); }
+  std::size_t compared() const { return entries_.size(); }  // by nearest()
+
+  // Where the entry of the key with this digest is.
+  std::optional<Tier> find(const Digest& key) const;
 
   // The toolchains that compiled for the executor, those with most entries first.
   std::vector<std::string> toolchains(Executor executor) const;
 
   // The architectures for which there are entries of the template, and how many.
-  std::map<std::string, std::size_t> archs_of(std::string_view template_path) const;
+  Counts archs_of(std::string_view template_path) const;
 
-  // The entry whose key differs least from `wanted`. Another template weighs more than another target, and
-  // that more than anything else.
+  // Of those that are compared, the entry whose key differs least from `wanted`. Another template weighs more
+  // than another target, and that more than anything else.
   struct Nearest {
     Tier tier = Tier::directory;
     KeyFields fields;                          // views into the census
@@ -54,8 +62,13 @@ class Census {
 
   std::string_view keep(std::string_view text);
 
+  // Of all entries. Of templates, architectures and toolchains there are few.
+  std::unordered_map<Digest, Tier> tiers_;
+  std::map<std::string, Counts, std::less<>> archs_;  // by template
+  std::map<Executor, Counts> toolchains_;
+
+  // Of those that are compared.
   std::set<std::string, std::less<>> texts_;
-  std::set<Digest> known_;
   std::vector<Entry> entries_;
 };
 

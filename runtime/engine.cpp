@@ -117,8 +117,7 @@ struct Engine::State {
   BinarySource warm(const Variant& variant, const Params& complete, const Target& target) {
     const KernelSource kernel = binaries.specialize(variant.kernel, complete, target);
     const bool may_compile = no_compile_scopes == 0 && options.policy == Policy::compile;
-    if (may_compile)
-      return warming.get(kernel.key.text, [&] { return binaries.find_or_compile(kernel).source; });
+    if (may_compile) return binaries.find_or_compile(kernel).source;
     if (const BinarySource cached = find(kernel); cached != BinarySource::none) return cached;
     if (no_compile_scopes > 0)
       throw NotCached(fmt::format("{} is not cached and a NoCompileScope forbids compiling; warm it before",
@@ -151,16 +150,21 @@ struct Engine::State {
                                 warm_hint(plan, kernel.target)));
   }
 
-  // Kept, for a program may ask again at every step, and to compare with all that is held takes long.
+  // Kept until there is another census, for a program may ask again at every step, and to compare with all
+  // that is held takes long.
   std::string holdings_for(const KernelSource& kernel) {
     const std::string& key = kernel.key.text;
-    std::string text = holdings.with([&](const auto& known) {
-      const auto place = known.find(key);
-      return place == known.end() ? std::string() : place->second;
+    const std::shared_ptr<const Census> census = binaries.census();
+    std::string text = holdings.with([&](Holdings& known) {
+      if (known.census != census) known = {census, {}};
+      const auto place = known.texts.find(key);
+      return place == known.texts.end() ? std::string() : place->second;
     });
     if (!text.empty()) return text;
-    text = describe_holdings(*binaries.census(), binaries.cache(), key_fields(key));
-    holdings.with([&](auto& known) { known.emplace(key, text); });
+    text = describe_holdings(*census, binaries.cache(), key_fields(key));
+    holdings.with([&](Holdings& known) {
+      if (known.census == census) known.texts.emplace(key, text);
+    });
     return text;
   }
 
@@ -188,11 +192,13 @@ struct Engine::State {
 
   // By key text and not by digest, which is only an address.
   SingleFlight<std::string, Loaded> loaded;
-  // What is warmed is not kept: the cache may lose it again.
-  SingleFlight<std::string, BinarySource, KeepValues::no> warming;
 
-  // What the census says of kernels that are missing, by key text.
-  ForkGuarded<std::map<std::string, std::string>> holdings;
+  // What a census says of kernels that are missing, by key text.
+  struct Holdings {
+    std::shared_ptr<const Census> census;
+    std::map<std::string, std::string> texts;
+  };
+  ForkGuarded<Holdings> holdings;
 
   // Plans of untyped requests, by device, request and forced choice.
   ForkGuarded<std::map<std::string, Plan>> untyped;
@@ -331,32 +337,7 @@ Key Engine::key(const Variant& variant, const Params& params, const Target& targ
 }
 
 Lookup Engine::look_up(const Variant& variant, const Params& params, const Target& target) {
-  Binaries& binaries = state_->binaries;
-  const KernelSource kernel =
-      binaries.specialize(variant.kernel, variant.complete(params), target, NoCompiler::is_allowed);
-  const std::shared_ptr<const Census> census = binaries.census();
-  const KeyFields wanted = key_fields(kernel.key.text);
-  Lookup lookup{.kernel = kernel.describe(),
-                .key = kernel.key,
-                .why_no_toolchain = kernel.why_no_toolchain,
-                .holdings = describe_holdings(*census, binaries.cache(), wanted)};
-  const auto nearest = census->nearest(wanted);
-  if (nearest) {
-    lookup.nearest = source_of(nearest->tier);
-    for (const FieldDifference& difference : nearest->differences)
-      lookup.differences.push_back({std::string(difference.name), std::string(difference.wanted.value_or("")),
-                                    std::string(difference.had.value_or("")), to_string(difference)});
-    const bool same_but_toolchain = std::ranges::all_of(
-        nearest->differences, [](const auto& difference) { return difference.name == "toolchain"; });
-    const bool same = nearest->differences.empty() && kernel.why_no_toolchain.empty();
-    if (same_but_toolchain) (same ? lookup.source : lookup.other_toolchain) = lookup.nearest;
-  }
-  const bool ask_remote = lookup.source == BinarySource::none && kernel.why_no_toolchain.empty() &&
-                          binaries.cache().remote_state().usable;
-  if (ask_remote)
-    if (const auto found = binaries.cache().get(kernel.key.text, kernel.key.digest))
-      lookup.source = source_of(found->tier);
-  return lookup;
+  return state_->binaries.look_up(variant.kernel, variant.complete(params), target);
 }
 
 Binary Engine::compile(const Variant& variant, const Params& params, const Target& target) {

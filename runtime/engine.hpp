@@ -89,8 +89,8 @@ class Engine {
 
   // What the cache has for one variant, and why it is not more. Needs no GPU and no compiler, and changes
   // nothing, but that what only the remote tier has is copied to the directory, as for a launch, unless
-  // Options::look_only is set. The first call reads every entry of the directory and the bundles; what is
-  // stored later may not be seen.
+  // Options::look_only is set. Reads every entry of the directory and the bundles, unless that was done a
+  // moment ago; what is stored meanwhile may not be seen.
   Lookup look_up(const Variant& variant, const Params& params, const Target& target);
 
   // The key under which the cache has that binary. Needs the compiler's identity and no compile: throws

@@ -13,6 +13,15 @@
 #include <jitsmith/runtime/recording.hpp>
 
 namespace jitsmith {
+namespace {
+
+constexpr std::string_view k_elsewhere = "name another file by JITSMITH_RECORD";
+
+std::string trouble_of(int error) {
+  return fmt::format("{}; {}", message_of_errno(error), remedy_of_errno(error, k_elsewhere));
+}
+
+}  // namespace
 
 void Recorder::record(const std::string& op, const std::string& arch, const std::string& variant,
                       const Params& params, const Params* request) noexcept try {
@@ -25,11 +34,8 @@ void Recorder::record(const std::string& op, const std::string& arch, const std:
   // Without the lock: a sink may come back to the engine.
   if (trouble.empty()) return;
   if (events_)
-    events_(
-        {EventLevel::warning, "record.failed",
-         fmt::format("recording to {} failed and is off for this engine: {}; free the disk or name another "
-                     "file by JITSMITH_RECORD",
-                     path_, trouble)});
+    events_({EventLevel::warning, "record.failed",
+             fmt::format("recording to {} failed and is off for this engine: {}", path_, trouble)});
 } catch (...) {
   // No memory, or a sink that throws: a plan is worth more than its record.
 }
@@ -53,15 +59,15 @@ std::string Recorder::open() {
   // Opening or writing a FIFO must not wait for its reader.
   file_ = {file_system_,
            file_system_.open_at(AT_FDCWD, path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666)};
-  if (!file_.is_open()) return message_of_errno(file_.error());
+  if (!file_.is_open()) return trouble_of(file_.error());
   struct ::stat stat {};
-  if (const int result = file_system_.stat(file_.get(), stat); result < 0) return message_of_errno(-result);
-  if (!S_ISREG(stat.st_mode)) return "it is no regular file";
+  if (const int result = file_system_.stat(file_.get(), stat); result < 0) return trouble_of(-result);
+  if (!S_ISREG(stat.st_mode)) return fmt::format("it is no regular file; {}", k_elsewhere);
 
   // Lines of another form are nobody's records, and do no harm here.
   std::string held(std::min(static_cast<std::size_t>(stat.st_size), k_max_recording_bytes), '\0');
   const ssize_t got = file_system_.read_full_at(file_.get(), std::as_writable_bytes(std::span(held)), 0);
-  if (got < 0) return message_of_errno(static_cast<int>(-got));
+  if (got < 0) return trouble_of(static_cast<int>(-got));
   held.resize(static_cast<std::size_t>(got));
   for (const std::string_view line : lines_of(held)) known_.insert(digest_of(line));
   return {};
@@ -69,7 +75,7 @@ std::string Recorder::open() {
 
 std::string Recorder::append(const std::string& line) {
   struct ::stat stat {};
-  if (const int result = file_system_.stat(file_.get(), stat); result < 0) return message_of_errno(-result);
+  if (const int result = file_system_.stat(file_.get(), stat); result < 0) return trouble_of(-result);
 
   // A full disk or a kill can have left half a line, of any process and at any time. A newline ends it, and
   // costs no more than a blank line where another process is quicker.
@@ -77,15 +83,15 @@ std::string Recorder::append(const std::string& line) {
   std::byte last{'\n'};
   if (size_bytes > 0)
     if (const ssize_t got = file_system_.read_full_at(file_.get(), {&last, 1}, size_bytes - 1); got < 0)
-      return message_of_errno(static_cast<int>(-got));
+      return trouble_of(static_cast<int>(-got));
   const std::string text = (last == std::byte{'\n'} ? "" : "\n") + line;
   if (size_bytes + text.size() > k_max_recording_bytes)
-    return fmt::format("it would have more than {} MiB, which is the most that is read",
-                       k_max_recording_bytes >> 20);
+    return fmt::format("it would have more than {} MiB, which is the most that is read; {}",
+                       k_max_recording_bytes >> 20, k_elsewhere);
   if (size_bytes + text.size() > file_system_.file_size_limit())  // the write would raise SIGXFSZ
-    return message_of_errno(EFBIG);
+    return trouble_of(EFBIG);
   const int result = file_system_.write_full(file_.get(), std::as_bytes(std::span(text)));
-  return result < 0 ? message_of_errno(-result) : std::string();
+  return result < 0 ? trouble_of(-result) : std::string();
 }
 
 }  // namespace jitsmith

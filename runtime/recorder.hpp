@@ -31,7 +31,7 @@ class Recorder {
               const Params& params, const Params* request) noexcept;
 
  private:
-  // Why it failed, or "".
+  // Why it failed and what to do, or "".
   std::string open();
   std::string append(const std::string& line);
   std::string record_line(const std::string& line);

@@ -107,22 +107,33 @@ std::string to_json(const KernelRecord& record) {
   return dump(json);
 }
 
-Recording Recording::parse(std::string_view text, std::string_view file, std::vector<std::string>& problems) {
+Recording Recording::parse(std::string_view text, std::string_view file, std::vector<std::string>& problems,
+                           const Use& use) {
   Recording recording;
   std::unordered_set<std::string> known;
-  for_each_json_line(text, file, k_max_problems, problems, [&](std::string_view line, std::size_t number) {
+  const auto take = [&](std::string_view line, std::size_t number) {
     KernelRecord record = KernelRecord::parse(line);
-    if (known.insert(to_json(record)).second) recording.lines.push_back({number, std::move(record)});
+    if (!known.insert(to_json(record)).second) return;
+    if (use) use(record);
+    recording.lines.push_back({number, std::move(record)});
+  };
+  for_each_json_line(text, file, k_max_problems, problems, [&](std::string_view line, std::size_t number) {
+    try {
+      take(line, number);
+    } catch (const InvalidRequest&) {
+      if (Json::accept(line)) throw;
+      if (recording.torn_lines++ == 0) recording.first_torn_line = number;
+    }
   });
   return recording;
 }
 
-Recording Recording::read(const std::string& file, std::vector<std::string>& problems) {
+Recording Recording::read(const std::string& file, std::vector<std::string>& problems, const Use& use) {
   std::string text;
   if (const std::string trouble = read_whole(real_file_system(), file, k_max_recording_bytes, text);
       !trouble.empty())
     throw InvalidRequest(fmt::format("{}: the recording can't be read: {}; give another", file, trouble));
-  return parse(text, file, problems);
+  return parse(text, file, problems, use);
 }
 
 std::string Recording::text() const {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,12 +55,21 @@ struct Recording {
   };
   std::vector<Line> lines;
 
-  // A bad line is skipped and reported in `problems` as "file:line: sentence"; blank lines are allowed, and
-  // of equal records the first stays.
-  static Recording parse(std::string_view text, std::string_view file, std::vector<std::string>& problems);
+  // Lines that are no JSON: a program that is killed while it records leaves half of one, which may also be
+  // in front of another's. They are skipped, for what they asked for is recorded again when it is next.
+  std::size_t torn_lines = 0;
+  std::size_t first_torn_line = 0;  // its number
+
+  // Called with each record in the order of the file. Throws InvalidRequest for one that is of no use.
+  using Use = std::function<void(const KernelRecord&)>;
+
+  // A bad line that is not torn, or of no use, is skipped and reported in `problems` as "file:line:
+  // sentence", in the order of the file; blank lines are allowed, and of equal records the first stays.
+  static Recording parse(std::string_view text, std::string_view file, std::vector<std::string>& problems,
+                         const Use& use = {});
 
   // The same for a file of at most k_max_recording_bytes. Throws InvalidRequest for one that can't be read.
-  static Recording read(const std::string& file, std::vector<std::string>& problems);
+  static Recording read(const std::string& file, std::vector<std::string>& problems, const Use& use = {});
 
   // Parsing it gives equal records in the same order.
   std::string text() const;

@@ -75,6 +75,12 @@ Json remote_facts(Cache& cache) {
   return json;
 }
 
+// There is none of a URL that is not understood, and the password can stand anywhere in it.
+std::string endpoint_text(const Json& remote) {
+  const auto endpoint = remote["endpoint"].get<std::string>();
+  return endpoint.empty() ? "JITSMITH_REMOTE (hidden, for it may hold a password)" : endpoint;
+}
+
 }  // namespace
 
 Json cache_facts(Cache& cache) {
@@ -102,7 +108,7 @@ std::string text_of_tiers(const Json& facts, int width) {
                                                 : "refused: " + bundle["reason"].get<std::string>()));
   const Json& remote = facts["remote"];
   if (const auto state = remote["state"].get<std::string>(); state != "none")
-    line("remote", fmt::format("{}, {}{}", remote["endpoint"].get<std::string>(), state,
+    line("remote", fmt::format("{}, {}{}", endpoint_text(remote), state,
                                remote.contains("reason") ? ": " + remote["reason"].get<std::string>() : ""));
   return text;
 }

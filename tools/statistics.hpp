@@ -9,9 +9,11 @@ namespace jitsmith {
 class StatisticsAtEnd {
  public:
   StatisticsAtEnd(const Cache& cache, const EventSink& events) : cache_(cache), events_(events) {}
+  void add(const CacheStats& of_others) { of_others_ += of_others; }
   ~StatisticsAtEnd() {
     try {
-      if (events_) events_({EventLevel::debug, "cache.statistics", to_string(cache_.stats())});
+      of_others_ += cache_.stats();
+      if (events_) events_({EventLevel::debug, "cache.statistics", to_string(of_others_)});
     } catch (...) {  // the command's own outcome counts
     }
   }
@@ -21,6 +23,7 @@ class StatisticsAtEnd {
  private:
   const Cache& cache_;
   const EventSink& events_;
+  CacheStats of_others_;  // processes that work for this one
 };
 
 }  // namespace jitsmith

@@ -53,7 +53,7 @@ void tell_of_workers(const Options& options, const WarmSet& set, const WarmRun& 
 }
 
 // What is left once it is known what is wanted.
-int warm_set(Engine& chooser, const WarmSet& set, std::vector<std::string> problems, const WarmArgs& args,
+int warm_set(Engine& chooser, const WarmSet& set, WarmTrouble trouble, const WarmArgs& args,
              StopSignals& signals) {
   Options options = chooser.options();
   const bool usable = chooser.cache().state().status == DirectoryStatus::usable;
@@ -75,14 +75,15 @@ int warm_set(Engine& chooser, const WarmSet& set, std::vector<std::string> probl
   }
   std::optional<Engine> own;  // of a private cache
   Engine& engine = private_cache ? own.emplace(options) : chooser;
-  const StatisticsAtEnd statistics(engine.cache(), options.events);
+  StatisticsAtEnd statistics(engine.cache(), options.events);
 
   Progress progress(set.items().size(), progress_form(args));
   const WarmRun run = warm_items(engine, set.items(), args.dry_run ? nullptr : &workers, signals, progress);
   progress.end();
+  statistics.add(run.worker_statistics);
   tell_of_workers(options, set, run);
 
-  WarmReport report{.set = set, .run = run, .problems = std::move(problems), .bundle = std::nullopt};
+  WarmReport report{.set = set, .run = run, .trouble = std::move(trouble), .bundle = std::nullopt};
   report.interrupted = signals.received();
   bool success = complete(run);
   if (!args.bundle.empty()) try {
@@ -94,7 +95,7 @@ int warm_set(Engine& chooser, const WarmSet& set, std::vector<std::string> probl
     }
   print_report(report, args.json);
   // A record or a request that came to nothing is told, and is a failure where nobody reads what is told.
-  return success && report.problems.empty() ? k_success : k_failure;
+  return success && report.trouble.problems.empty() ? k_success : k_failure;
 }
 
 int warm(const Options& options, const WarmArgs& args) {
@@ -105,13 +106,13 @@ int warm(const Options& options, const WarmArgs& args) {
     return k_failure;
   }
   if (!args.bundle.empty()) check_replaceable("--into", args.bundle);
-  std::vector<std::string> problems;
-  const WarmSet set = wanted(engine, args, problems);
+  WarmTrouble trouble;
+  const WarmSet set = wanted(engine, args, trouble);
 
   // Only from here on there are things to put in order: a long recording is read for seconds, during which a
   // signal ends the process at once.
   StopSignals signals;
-  const int status = warm_set(engine, set, std::move(problems), args, signals);
+  const int status = warm_set(engine, set, std::move(trouble), args, signals);
   signals.die_if_received();
   return status;
 }

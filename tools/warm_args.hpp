@@ -23,8 +23,13 @@ struct WarmArgs {
 
 void add_warm_args(Arguments& arguments, WarmArgs& args);
 
-// Throws InvalidRequest. What is wrong with single records of a recording is no reason to warm nothing: it is
-// added to `problems`, a sentence each; so is that nothing is wanted after all.
-WarmSet wanted(const Engine& engine, const WarmArgs& args, std::vector<std::string>& problems);
+// What is wrong with parts of what was asked for, a sentence each: no reason to warm nothing.
+struct WarmTrouble {
+  std::vector<std::string> problems;  // records that can't be had, or nothing is wanted: the run has failed
+  std::vector<std::string> torn;      // recordings with lines that a crash tore: it has not
+};
+
+// Throws InvalidRequest for all that is wrong elsewhere.
+WarmSet wanted(const Engine& engine, const WarmArgs& args, WarmTrouble& trouble);
 
 }  // namespace jitsmith

@@ -22,9 +22,9 @@ WrittenBundle write_bundle(Engine& engine, const std::vector<Specialisation>& it
                       file, to_string(item)));
   }
   if (const int error = bundle.write(real_file_system(), file); error != 0)
-    throw std::runtime_error(
-        fmt::format("the bundle {} can't be written: {}; make room or name another place", file,
-                    message_of_errno(error)));
+    throw std::runtime_error(fmt::format("the bundle {} can't be written: {}; {}", file,
+                                         message_of_errno(error),
+                                         remedy_of_errno(error, "name another place by --into")));
   return {bundle.size(), bundle.bytes()};
 }
 

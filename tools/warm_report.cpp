@@ -44,7 +44,8 @@ void print_as_json(const WarmReport& report) {
                                     WarmOutcome::failed, WarmOutcome::unfinished})
     json[std::string(to_string(outcome))] = count(report.run, outcome);
   json["requests_without_kernel"] = report.set.without_kernel();
-  json["problems"] = report.problems;
+  json["problems"] = report.trouble.problems;
+  json["torn"] = report.trouble.torn;
   json["interrupted"] = report.interrupted;
   json["peak_worker_bytes"] = report.run.peak_memory_bytes;
   if (!report.run.trouble.empty()) json["trouble"] = report.run.trouble;
@@ -113,7 +114,8 @@ bool complete(const WarmRun& run) {
 }
 
 void print_report(const WarmReport& report, bool as_json) {
-  for (const std::string& problem : report.problems) complain("warning: " + problem);
+  for (const auto* sentences : {&report.trouble.problems, &report.trouble.torn})
+    for (const std::string& sentence : *sentences) complain("warning: " + sentence);
   as_json ? print_as_json(report) : print_as_text(report);
   std::fflush(stdout);  // so that what follows on standard error is read last
   complain_of_failures(report);

@@ -3,8 +3,8 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
+#include <jitsmith/tools/warm_args.hpp>
 #include <jitsmith/tools/warm_bundle.hpp>
 #include <jitsmith/tools/warm_run.hpp>
 #include <jitsmith/tools/warm_set.hpp>
@@ -14,7 +14,7 @@ namespace jitsmith {
 struct WarmReport {
   const WarmSet& set;
   const WarmRun& run;
-  std::vector<std::string> problems;  // with recordings
+  WarmTrouble trouble;  // with what was asked for
   std::optional<WrittenBundle> bundle;
   std::string why_no_bundle;  // a sentence, when there should be one
   bool interrupted = false;

@@ -2,16 +2,35 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include <jitsmith/cache/stats_fields.hpp>
 #include <jitsmith/tools/json.hpp>
 
 namespace jitsmith {
 namespace {
 
 constexpr std::array<std::string_view, 5> k_outcomes{"unfinished", "cached", "compiled", "missing", "failed"};
+
+// Those that are not zero.
+Json json_of(const CacheStats& stats) {
+  Json json = Json::object();
+  for_each_counter([&](const char* name, auto counter) {
+    if (const auto& value = stats.*counter; value != std::decay_t<decltype(value)>{}) json[name] = value;
+  });
+  return json;
+}
+
+CacheStats stats_of(const Json& json) {
+  CacheStats stats;
+  for_each_counter([&](const char* name, auto counter) {
+    if (json.contains(name)) json.at(name).get_to(stats.*counter);
+  });
+  return stats;
+}
 
 }  // namespace
 
@@ -33,7 +52,8 @@ std::string to_line(const WarmResult& result) {
                   {"not_stored", result.not_stored},
                   {"not_shared", result.not_shared},
                   {"error", result.error},
-                  {"log", result.log}};
+                  {"log", result.log},
+                  {"statistics", json_of(result.statistics)}};
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);  // a compiler's output need not be UTF-8
 }
 
@@ -49,6 +69,7 @@ WarmResult warm_result_of(std::string_view line) try {
   result.not_shared = json.at("not_shared").get<std::string>();
   result.error = json.at("error").get<std::string>();
   result.log = json.at("log").get<std::string>();
+  result.statistics = stats_of(json.at("statistics"));
   return result;
 } catch (const Json::exception& error) {
   return failure(fmt::format("the worker's answer cannot be read: {}", error.what()));

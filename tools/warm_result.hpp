@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <jitsmith/cache/stats.hpp>
+
 namespace jitsmith {
 
 enum class WarmOutcome {
@@ -23,6 +25,7 @@ struct WarmResult {
   std::string not_shared;  // why it was compiled and the remote tier lacks it; empty when it need not have it
   std::string error;       // of a failure: a sentence
   std::string log;         // of a failure: what the compiler said, as far as it is known
+  CacheStats statistics;   // of the worker's cache since its last result
   std::string complaints;  // standard error of the worker; not part of the line
 };
 

@@ -54,7 +54,9 @@ WarmRun warm_items(Engine& engine, const std::vector<Specialisation>& items, con
   WorkerPool pool(std::move(argv), workers->jobs);
   progress.work_begins();
   run.trouble = pool.run(jobs, signals.descriptor(), [&](std::size_t job, JobEnd end) {
-    finish(to_compile[job], result_of(std::move(end)));
+    WarmResult result = result_of(std::move(end));
+    run.worker_statistics += result.statistics;
+    finish(to_compile[job], std::move(result));
   });
   run.peak_memory_bytes = pool.peak_memory_bytes();
   return run;

@@ -17,6 +17,7 @@ namespace jitsmith {
 struct WarmRun {
   std::vector<WarmResult> results;      // of the items, in their order
   std::uint64_t peak_memory_bytes = 0;  // of a worker or its compiler
+  CacheStats worker_statistics;         // all together, but of jobs that a worker died of
   std::string trouble;                  // why workers could not go on; then some are unfinished
 };
 

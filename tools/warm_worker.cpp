@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -86,12 +87,16 @@ int serve(Options options, const WorkerArgs& args) {
   Engine engine(std::move(options));
   if (!answer(answers.get(), "ready")) return k_failure;
   std::string line;
+  CacheStats told;
   for (int c; (c = std::getchar()) != EOF;) {
     if (c != '\n') {
       line += static_cast<char>(c);
       continue;
     }
-    if (!answer(answers.get(), to_line(warm_one(engine, line)))) return k_failure;
+    WarmResult result = warm_one(engine, line);
+    const CacheStats now = engine.cache().stats();
+    result.statistics = now - std::exchange(told, now);
+    if (!answer(answers.get(), to_line(result))) return k_failure;
     line.clear();
   }
   return k_success;

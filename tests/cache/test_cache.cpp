@@ -319,6 +319,17 @@ TEST_CASE("A writer that is killed at any moment leaves the old entry or the new
   CHECK(leftovers > 0);
 }
 
+TEST_CASE("Statistics of processes add up, and what came since is told apart") {
+  const CacheStats before{.hits = 3, .write_failed = {{ENOSPC, 2}}};
+  const CacheStats since{.hits = 1, .write_failed = {{ENOSPC, 1}, {EIO, 4}}, .out_of_memory = 5};
+  CacheStats sum = before;
+  sum += since;
+  CHECK(sum.hits == 4);
+  CHECK(sum.write_failed == ErrorCounts{{ENOSPC, 3}, {EIO, 4}});
+  CHECK(to_string(sum - before) == to_string(since));
+  CHECK(to_string(sum - since) == to_string(before));
+}
+
 TEST_CASE("Statistics print on one line, errors by name") {
   CacheStats stats;
   stats.hits = 3;

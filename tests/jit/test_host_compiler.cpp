@@ -1,6 +1,7 @@
 #include <jitsmith/jit/host_compiler.hpp>
 
 #include <jitsmith/jit/error.hpp>
+#include <jitsmith/jit/temp_directory.hpp>
 
 #include <doctest/doctest.h>
 
@@ -188,8 +189,8 @@ TEST_CASE("A temporary folder that is missing is a failure that passes") {
   TempDir here;
   HostCompiler compiler({.temp_directory = here / "later"});
   const SpecializedSource source = host_source(k_kernel, "jitsmith::probe<1>");
-  CHECK_THROWS_WITH_AS(compiler.compile(source, "host"), doctest::Contains("name another one by TMPDIR"),
-                       TransientCompileError);
+  CHECK_THROWS_WITH_AS(compiler.compile(source, "host"),
+                       doctest::Contains("make the folder or set TMPDIR to"), TransientCompileError);
   fs::create_directory(here / "later");
   CHECK(compiler.compile(source, "host").code.size() > 0);
 }
@@ -208,12 +209,12 @@ TEST_CASE("A limit on the size of files does not kill the program") {
 
 // UBSan's check of dynamic types needs a descriptor itself.
 TEST_CASE("A process that cannot be started for want of resources is a failure that passes [nosan]") {
-  // No descriptor is left for the pipe: the temporary files were written through one at a time.
+  // One locks the temporary directory, its files are written through the other: too few for the pipe.
   CHECK(fails_in_a_child_that(
       [] {
         const int next = dup(0);
         close(next);
-        limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + 1);
+        limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + 2);
       },
       "cannot run the host compiler"));
 }
@@ -308,6 +309,20 @@ TEST_CASE("A pass of the compiler that is killed, or wants memory or disk, may l
   }
   write_script(here / "c++", "echo 'probe.cu:1:1: error: bad'; exit 1\n");
   CHECK_FALSE(passes(compiler));
+}
+
+TEST_CASE("A full folder of temporary files is named as people know it, with what to do") {
+  TempDir here;
+  write_script(here / "c++", "echo \"as: $TMPDIR/k.o: No space left on device\"; exit 1\n");
+  // As a worker of `jitsmith warm` has it: inside a temporary directory.
+  const TempDirectory outer(here.path().string());
+  for (const std::string& folder : {here.path().string(), outer.path()}) {
+    HostCompiler compiler({.search_path = here.path().string(), .temp_directory = folder});
+    const CompileError error = error_of(compiler, host_source(k_kernel, "jitsmith::probe<1>"));
+    contains(error.what(), "(as: k.o: No space left on device); make room in " + here.path().string() +
+                               " or set TMPDIR to another folder");
+    CHECK(std::string(error.what()).find("jitsmith.t-") == std::string::npos);
+  }
 }
 
 TEST_CASE("A compiler that succeeds without output is an error") {

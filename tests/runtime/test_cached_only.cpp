@@ -2,6 +2,9 @@
 // explained.
 #include <jitsmith/runtime/engine.hpp>
 
+#include <chrono>
+#include <thread>
+
 #include <doctest/doctest.h>
 
 #include <jitsmith/cache/bundle_file.hpp>
@@ -168,11 +171,25 @@ TEST_CASE("A kernel is found or not, without a look at all that is held") {
   });
   CHECK(bench.engine.find(op.variants[0], offset_params(64), host_target()) == BinarySource::none);
   fill(cache.path().string());
-  // What is held is looked at once for all, so what was stored since would not be counted.
+  // A look would have been this moment, and what was stored since not counted.
   CHECK(contains(
       message_of<NotCached>([&] { bench.engine.warm(op.variants[0], offset_params(96), host_target()); }),
       "the cache holds 1 kernel of this template for host"));
   CHECK(bench.engine.find(op.variants[0], offset_params(64), host_target()) == BinarySource::disk);
+}
+
+TEST_CASE("What there is, is told as it is a moment later, and of another compiler found then") {
+  const TempDir cache;
+  OffsetBench bench(cache.path().string(), strict_without_compiler);
+  const auto refusal = [&] {
+    return message_of<NotCached>(
+        [&] { bench.engine.plan(offset_request(10), nullptr, ForcedChoice::parse("plain:threads=96")); });
+  };
+  CHECK(contains(refusal(), "; the cache holds no kernel; "));
+  fill(cache.path().string());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  CHECK(contains(refusal(), "; the cache holds 1 kernel of this template for host; "));
+  CHECK(bench.engine.plan(offset_request(10)).state().source == BinarySource::disk);
 }
 
 TEST_CASE("A GPU's kernels are found without NVRTC") {

@@ -42,7 +42,7 @@ TEST_CASE("Toolchains come by how much they made, those of the other executor no
   census.add(Parts{.target = "host host", .toolchain = "gcc"}.text(), Tier::directory);
   CHECK(census.toolchains(Executor::cuda) == std::vector<std::string>{"usual", "rare"});
   CHECK(census.toolchains(Executor::host) == std::vector<std::string>{"gcc"});
-  CHECK(census.archs_of("mine/k.cu") == std::map<std::string, std::size_t>{{"host", 1}, {"sm_90a", 4}});
+  CHECK(census.archs_of("mine/k.cu") == Census::Counts{{"host", 1}, {"sm_90a", 4}});
   CHECK(census.archs_of("other.cu").empty());
 }
 
@@ -103,6 +103,32 @@ TEST_CASE("Without a directory or a bundle in use the reason is said") {
   const std::string text = describe_holdings(Census(), Cache(std::move(options)), {});
   CHECK(contains(text, "off it is"));
   CHECK(contains(text, "bundle /nonexistent/bundle.jsb is not used: "));
+}
+
+TEST_CASE(
+    "Beyond those that are compared all are counted and found, and the comparison says of how many it is") {
+  const TempDir directory;
+  const Cache cache = cache_in(directory / "c");
+  Census census;
+  for (std::size_t i = 0; i < Census::k_most_compared; ++i)
+    census.add(Parts{.threads = std::to_string(i)}.text(), Tier::directory);
+  const std::string wanted = Parts{.target = "cuda sm_80", .toolchain = "nvrtc two"}.text();
+  CHECK(contains(describe_holdings(census, cache, key_fields(wanted)), "; the nearest differs in target"));
+  census.add(Parts{.path = "mine/last.cu", .target = "host host", .toolchain = "gcc"}.text(),
+             Tier::directory);
+  census.add(wanted, Tier::bundle);
+  census.add(wanted, Tier::directory);
+
+  CHECK(census.size() == Census::k_most_compared + 2);
+  CHECK(census.find(digest_of(wanted)) == Tier::bundle);
+  CHECK_FALSE(census.find(digest_of(Parts{.threads = "none"}.text())));
+  CHECK(census.toolchains(Executor::cuda) == std::vector<std::string>{"nvrtc one", "nvrtc two"});
+  CHECK(census.toolchains(Executor::host) == std::vector<std::string>{"gcc"});
+  CHECK(census.archs_of("mine/last.cu") == Census::Counts{{"host", 1}});
+  CHECK(
+      contains(describe_holdings(census, cache, key_fields(wanted)),
+               "1 kernel of this template for sm_80 and 65536 for sm_90a; the nearest of the 65536 that were "
+               "compared differs in target"));
 }
 
 TEST_CASE("Texts that are no keys do no harm") {

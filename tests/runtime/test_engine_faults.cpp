@@ -2,10 +2,12 @@
 // the code comes from.
 #include <jitsmith/runtime/engine.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <jitsmith/runtime/ops/skinny_gemm.hpp>
 
@@ -121,6 +124,32 @@ TEST_CASE("F27: A child forked during a compile compiles by itself, and uses wha
   CHECK(status == 0);
   touch(state / "go");
   builder.join();
+}
+
+TEST_CASE("Who waits for a compile gets its code also when the cache cannot take it") {
+  const TempDir state;
+  Faulty faulty("touch " + (state / "started") + "\nwhile [ ! -e " + (state / "go") +
+                " ]; do sleep 0.01; done\n" + real_compile());
+  // Files in the places of the folders: locks work, and nothing can be stored.
+  for (int shard = 0; shard < 256; ++shard) touch(faulty.cache / fmt::format("c/v1/{:02x}", shard));
+  Engine& engine = faulty.bench.engine;
+  Plan plan;
+  std::atomic<int> warmed{0};
+  {
+    std::vector<std::jthread> threads;
+    threads.emplace_back([&] { plan = engine.plan(offset_request(10)); });
+    wait_for_file(state / "started");
+    for (int i = 0; i < 3; ++i)
+      threads.emplace_back([&] {
+        warmed += engine.warm(offset_request(10), device_profile("host")) == BinarySource::compiled;
+      });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until they wait
+    touch(state / "go");
+  }
+  CHECK(run_offset(plan, 10) == expected_offset(10));
+  CHECK(warmed == 3);
+  CHECK(engine.stats().compiled == 1);
+  CHECK(engine.cache().stats().written == 0);
 }
 
 TEST_CASE("F42: Cold, warm, trimmed and bundled runs give the same bits") {

@@ -69,7 +69,7 @@ TEST_CASE("A recording is printed as it was read, in the order of its keys and p
 
 TEST_CASE("A bad line of a recording is skipped and named, an equal one dropped") {
   std::vector<std::string> problems;
-  const std::string text = std::string(k_line) + "{\"op\":\"skin\n\n" + std::string(k_line) +
+  const std::string text = std::string(k_line) + "{\"op\":\"skin\"}\n\n" + std::string(k_line) +
                            R"({"variant":"v","params":{},"arch":"host","op":"o"})";
   const Recording recording = Recording::parse(text, "file", problems);
   REQUIRE(recording.lines.size() == 2);
@@ -77,7 +77,42 @@ TEST_CASE("A bad line of a recording is skipped and named, an equal one dropped"
   CHECK(recording.lines[1].number == 5);
   CHECK(!recording.lines[1].record.request);
   REQUIRE(problems.size() == 1);
-  CHECK(problems[0] == "file:2: column 12 is not valid JSON; write one JSON object a line");
+  CHECK(problems[0] == "file:2: 'arch' is missing; give it");
+  CHECK(recording.torn_lines == 0);
+}
+
+TEST_CASE("Lines that a crash tore are counted, wherever they end and whatever is glued to them") {
+  const std::string whole(k_line.substr(0, k_line.size() - 1));
+  for (std::size_t length = 1; length < whole.size(); ++length) {
+    CAPTURE(whole.substr(0, length));
+    const std::string half = whole.substr(0, length);
+    std::vector<std::string> problems;
+    const Recording recording =
+        Recording::parse("\n" + half + "\n" + half + whole + "\n" + whole + "\n" + half, "r", problems);
+    CHECK(problems.empty());
+    CHECK(recording.torn_lines == 3);
+    CHECK(recording.first_torn_line == 2);
+    REQUIRE(recording.lines.size() == 1);
+    CHECK(recording.lines[0].number == 4);
+  }
+  std::vector<std::string> problems;  // a block that a power cut left zero is longer than any record
+  CHECK(Recording::parse(std::string(100'000, '\0') + "\n", "r", problems).torn_lines == 1);
+  CHECK(problems.empty());
+}
+
+TEST_CASE("What a record is of no use for is told among the other problems, in the order of the file") {
+  std::vector<std::string> problems;
+  const std::string record = R"({"op":"o","arch":"a","variant":"v","params":{}})";
+  const auto refuse = [](const KernelRecord& read) {
+    if (read.op == "o") throw InvalidRequest("it is no use");
+  };
+  const Recording recording =
+      Recording::parse("7\n" + record + "\n8\n" + std::string(k_line), "r", problems, refuse);
+  CHECK(recording.lines.size() == 1);
+  REQUIRE(problems.size() == 3);
+  CHECK(contains(problems[0], "r:1: "));
+  CHECK(problems[1] == "r:2: it is no use");
+  CHECK(contains(problems[2], "r:3: "));
 }
 
 TEST_CASE("Each way for a line of a recording to be bad has its sentence") {
@@ -164,7 +199,8 @@ TEST_CASE("A recording that fails fails no plan, and says so once") {
   engine.warm(engine.op("offset").variants[0], offset_params(128), host_target());
   CHECK(events.count("record.failed") == 1);
   CHECK(contains(events.text("record.failed"), "recording to /nonexistent/recording failed"));
-  CHECK(contains(events.text("record.failed"), "No such file or directory"));
+  CHECK(contains(events.text("record.failed"),
+                 "No such file or directory; make the folder or name another file by JITSMITH_RECORD"));
 }
 
 TEST_CASE("Many processes that record at once tear no line [process]") {
@@ -229,10 +265,11 @@ TEST_CASE("Half a line that a killed process left is ended before the next one")
   std::ofstream(file, std::ios::app) << k_line.substr(0, 20);  // another process, meanwhile
   record(recorder, 2);
   std::vector<std::string> problems;
-  CHECK(Recording::read(file, problems).lines.size() == 3);
-  REQUIRE(problems.size() == 2);
-  CHECK(contains(problems[0], "recording:2: "));
-  CHECK(contains(problems[1], "recording:4: "));
+  const Recording recording = Recording::read(file, problems);
+  CHECK(recording.lines.size() == 3);
+  CHECK(recording.torn_lines == 2);
+  CHECK(recording.first_torn_line == 2);
+  CHECK(problems.empty());
 }
 
 TEST_CASE("A disk that is full turns recording off with one warning, and what it tore heals [fault]") {
@@ -252,7 +289,8 @@ TEST_CASE("A disk that is full turns recording off with one warning, and what it
     CHECK(disk.count(Call::close) == 1);
   }
   CHECK(events.count("record.failed") == 1);
-  CHECK(contains(events.text("record.failed"), "No space left on device"));
+  CHECK(contains(events.text("record.failed"),
+                 "No space left on device; make room there or name another file by JITSMITH_RECORD"));
 
   disk.forget();
   Recorder next(disk, file, events.sink());
@@ -261,7 +299,8 @@ TEST_CASE("A disk that is full turns recording off with one warning, and what it
   const Recording recording = Recording::read(file, problems);
   REQUIRE(recording.lines.size() == 2);
   CHECK(recording.lines[1].record.params[0].second == "4");
-  CHECK(problems.size() == 1);
+  CHECK(recording.torn_lines == 1);
+  CHECK(problems.empty());
 }
 
 TEST_CASE("Whatever call fails, recording is off and nothing else happens [fault]") {
@@ -275,6 +314,8 @@ TEST_CASE("Whatever call fails, recording is off and nothing else happens [fault
     record(recorder, 1);
     record(recorder, 2);
     CHECK(events.count("record.failed") == 1);
+    CHECK(
+        contains(events.text("record.failed"), ": Input/output error; name another file by JITSMITH_RECORD"));
     CHECK(bytes_of(folder / "recording") == k_line);
   }
 }
@@ -287,7 +328,7 @@ TEST_CASE("A limit on the size of files is kept, for going over it would kill [f
   Recorder recorder(disk, folder / "recording", events.sink());
   record(recorder, 1, 200);
   CHECK(disk.count(Call::write) == 0);
-  CHECK(contains(events.text("record.failed"), "File too large"));
+  CHECK(contains(events.text("record.failed"), "File too large; raise the limit on the size of files"));
 }
 
 TEST_CASE("A sink may come back to the engine when recording fails") {
@@ -317,7 +358,7 @@ TEST_CASE("A recording ends where a reader would refuse it [fault]") {
   record(recorder, 1, 200);
   CHECK(std::filesystem::file_size(folder / "recording") == k_max_recording_bytes - 100);
   CHECK(contains(events.text("record.failed"),
-                 "it would have more than 64 MiB, which is the most that is read"));
+                 "it would have more than 64 MiB, which is the most that is read; name another file by"));
 }
 
 TEST_CASE("A recording goes to a regular file only, and waits for no reader") {

@@ -124,6 +124,19 @@ TEST_CASE("a remote tier that does not answer is told, with its endpoint and its
   CHECK_FALSE(remote.value("reason", "").empty());
 }
 
+TEST_CASE("a remote tier whose URL is no good is told by its variable and the rule") {
+  const TempDir here;
+  const Tool tool = quick_tool(here / "c").set("JITSMITH_REMOTE", "redis://127.0.0.1:port/0");
+  for (const std::vector<std::string>& args : {std::vector<std::string>{"doctor"}, {"cache", "stat"}}) {
+    const std::string out = tool(args).out;
+    CHECK_MESSAGE(
+        has(out,
+            " JITSMITH_REMOTE (hidden, for it may hold a password), off: the port of the remote tier's "
+            "URL is no number from 1 to 65535; the form is redis[s]://"),
+        out);
+  }
+}
+
 TEST_CASE("no user and no password is ever printed") {
   const TempDir here;
   for (const char* url :

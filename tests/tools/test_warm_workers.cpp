@@ -61,6 +61,23 @@ TEST_CASE("workers compile what is missing, and a second run finds it") {
   CHECK(shop.no_temporary_left());
 }
 
+TEST_CASE("the statistics of a run count what its workers did") {
+  const Workshop shop;
+  const auto statistics = [&] {
+    const std::string err = shop.tool()(with(shop.warm(), {"--verbose", "--jobs", "2"})).err;
+    const std::size_t place = err.find("[cache.statistics] ");
+    REQUIRE_MESSAGE(place != std::string::npos, err);
+    return err.substr(place);
+  };
+  const std::string first = statistics();
+  CHECK_MESSAGE(has(first, "hits=0 "), first);
+  CHECK_MESSAGE(has(first, " misses=8 "), first);  // each was missed by who looked and by who compiled
+  CHECK_MESSAGE(has(first, " written=4 "), first);
+  const std::string second = statistics();
+  CHECK_MESSAGE(has(second, "hits=4 "), second);
+  CHECK_MESSAGE(has(second, " written=0 "), second);
+}
+
 TEST_CASE("a worker that dies is one failed kernel, and a later run has it to do") {
   for (const char* signal : {"SEGV", "KILL"}) {
     const Workshop shop(std::string("if [ -e $here/crash -a $TILE = 2 ]; then\n"
