@@ -18,8 +18,13 @@ constexpr std::uint32_t k_default_shared_bytes = 48 * 1024;
 
 class CudaKernel : public LoadedKernel {
  public:
-  CudaKernel(std::shared_ptr<const Driver> driver, CUlibrary library, CUkernel kernel, KernelFacts facts)
-      : driver_(std::move(driver)), library_(library), kernel_(kernel), facts_(std::move(facts)) {}
+  CudaKernel(std::shared_ptr<const Driver> driver, CUlibrary library, CUkernel kernel, KernelFacts facts,
+             bool launches_programmatically)
+      : driver_(std::move(driver)),
+        library_(library),
+        kernel_(kernel),
+        facts_(std::move(facts)),
+        launches_programmatically_(launches_programmatically) {}
 
   ~CudaKernel() override {
     // Failure here means that the driver is already shutting down.
@@ -27,6 +32,16 @@ class CudaKernel : public LoadedKernel {
   }
 
   void launch(Stream stream, const LaunchShape& shape, void* const* args) const override {
+    CUlaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (shape.cluster > 1) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      attributes[count++].value.clusterDim = {shape.cluster, 1, 1};
+    }
+    if (shape.programmatic && launches_programmatically_) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      attributes[count++].value.programmaticStreamSerializationAllowed = 1;
+    }
     const CUlaunchConfig config{.gridDimX = shape.grid[0],
                                 .gridDimY = shape.grid[1],
                                 .gridDimZ = shape.grid[2],
@@ -35,8 +50,8 @@ class CudaKernel : public LoadedKernel {
                                 .blockDimZ = shape.block[2],
                                 .sharedMemBytes = shape.dynamic_shared_bytes,
                                 .hStream = stream,
-                                .attrs = nullptr,
-                                .numAttrs = 0};
+                                .attrs = attributes,
+                                .numAttrs = count};
     // A CUkernel stands for its function in the context of the stream.
     const CUresult result = driver_->launch_kernel_ex(&config, reinterpret_cast<CUfunction>(kernel_),
                                                       const_cast<void**>(args), nullptr);
@@ -52,6 +67,7 @@ class CudaKernel : public LoadedKernel {
   CUlibrary library_;
   CUkernel kernel_;
   KernelFacts facts_;
+  bool launches_programmatically_;
 };
 
 namespace {
@@ -141,7 +157,7 @@ std::shared_ptr<const LoadedKernel> CudaDevice::load(const Binary& binary) {
     driver_->library_unload(library);
     driver_->check(result, "cuLibraryGetKernel", facts().name + ", kernel " + binary.facts.lowered_name);
   }
-  auto loaded = std::make_shared<CudaKernel>(driver_, library, kernel, binary.facts);
+  auto loaded = std::make_shared<CudaKernel>(driver_, library, kernel, binary.facts, has_clusters(facts()));
 
   check_params(*loaded);
   return loaded;

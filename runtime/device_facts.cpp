@@ -30,6 +30,13 @@ bool names_architecture(std::string_view arch) {
 
 }  // namespace
 
+bool has_clusters(const DeviceFacts& device) {
+  // "sm_80", "sm_90a", "sm_120a"
+  const std::string& arch = device.target.arch;
+  return device.target.executor == Executor::host || arch.size() > std::string_view("sm_90a").size() ||
+         arch >= "sm_90";
+}
+
 std::span<const DeviceFacts> device_profiles() {
   // The first profile of an architecture stands for it.
   static const std::array profiles{

@@ -21,6 +21,10 @@ struct DeviceFacts {
   std::uint32_t shared_bytes_per_block = 0;  // the most one block may ask for
 };
 
+// Whether blocks can form clusters there, with bulk copies and programmatic dependent launch: sm_90 and
+// later, and the host target.
+bool has_clusters(const DeviceFacts& device);
+
 // h200, h100, b200, b300, a100, a10, l40s, rtx5090: data sheet figures, memory rate at 93 % of the data sheet
 // (what a 1 GiB read reaches on an H200). And "host": the host target.
 std::span<const DeviceFacts> device_profiles();

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <jitsmith/templates/device/host_api.h>
-#include <jitsmith/runtime/fiber_block.hpp>
+#include <jitsmith/runtime/fiber_cluster.hpp>
 #include <jitsmith/runtime/random_order.hpp>
 #include <jitsmith/runtime/shared_object.hpp>
 
@@ -18,6 +18,7 @@ namespace jitsmith {
 namespace {
 
 constexpr std::uint32_t k_max_block_threads = 1024;
+constexpr std::uint32_t k_max_cluster = 8;  // that every architecture with clusters has
 
 using Extent = std::array<std::uint32_t, 3>;
 
@@ -52,18 +53,24 @@ class HostKernel : public LoadedKernel {
           "{}: a grid of ({}) blocks of ({}) threads cannot run; a block has 1 to {} threads "
           "and no extent is 0",
           kernel_->name, fmt::join(shape.grid, ", "), fmt::join(shape.block, ", "), k_max_block_threads));
-    FiberBlock block(stacks_, *kernel_, shape, args);
+    if (shape.cluster == 0 || shape.cluster > k_max_cluster || shape.grid[0] % shape.cluster != 0)
+      throw HostKernelError(fmt::format(
+          "{}: a grid of {} blocks in x cannot be cut into clusters of {}; a cluster has 1 to {} blocks and "
+          "the grid is a multiple of it",
+          kernel_->name, shape.grid[0], shape.cluster, k_max_cluster));
+    FiberCluster cluster(stacks_, *kernel_, shape, args);
     RandomOrder order(seed_);
-    std::vector<std::uint64_t> blocks;
+    const std::uint64_t count = volume(shape.grid) / shape.cluster;
+    std::vector<std::uint64_t> clusters;
     if (seed_ != 0) {
-      blocks.resize(volume(shape.grid));
-      std::iota(blocks.begin(), blocks.end(), std::uint64_t{0});
-      order.shuffle(std::span(blocks));
+      clusters.resize(count);
+      std::iota(clusters.begin(), clusters.end(), std::uint64_t{0});
+      order.shuffle(std::span(clusters));
     }
-    for (std::uint64_t i = 0; i < volume(shape.grid); ++i) {
-      const std::uint64_t number = blocks.empty() ? i : blocks[i];
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t number = (clusters.empty() ? i : clusters[i]) * shape.cluster;
       const std::uint64_t row = number / shape.grid[0];
-      block.run(
+      cluster.run(
           {static_cast<std::uint32_t>(number % shape.grid[0]),
            static_cast<std::uint32_t>(row % shape.grid[1]), static_cast<std::uint32_t>(row / shape.grid[1])},
           seed_ == 0 ? nullptr : &order);

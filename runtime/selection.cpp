@@ -41,6 +41,9 @@ std::string misfit_of(const Variant& variant, const Params& request, const Param
   if (shape.dynamic_shared_bytes > device.shared_bytes_per_block)
     return fmt::format("it needs {} bytes of shared memory and the device allows {}",
                        shape.dynamic_shared_bytes, device.shared_bytes_per_block);
+  if (shape.cluster > 1 && !has_clusters(device))
+    return fmt::format("its clusters of {} blocks need sm_90 or later, and the device is {}", shape.cluster,
+                       device.target.arch);
   if (const std::uint64_t threads = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
       threads > k_max_threads)
     return fmt::format("its {} threads are more than the {} of a block", threads, k_max_threads);
@@ -241,10 +244,13 @@ std::string explain(const Op& op, const Params& request, const DeviceFacts& devi
     return text + "nothing   the output is empty; no launch\n";
   const auto& [gx, gy, gz] = selection.shape.grid;
   text += fmt::format(
-      "winner    {}:{}\nsource    {}: {}\nlaunch    grid {}x{}x{}, {} threads, {} bytes of dynamic shared "
+      "winner    {}:{}\nsource    {}: {}\nlaunch    grid {}x{}x{}{}, {} threads, {} bytes of dynamic shared "
       "memory\n",
       selection.variant->name, to_string(selection.params), name_of(selection.source), selection.reason, gx,
-      gy, gz, selection.shape.block[0] * selection.shape.block[1] * selection.shape.block[2],
+      gy, gz,
+      selection.shape.cluster > 1 ? fmt::format(" in clusters of {}", selection.shape.cluster)
+                                  : std::string(),
+      selection.shape.block[0] * selection.shape.block[1] * selection.shape.block[2],
       selection.shape.dynamic_shared_bytes);
   for (const std::string& note : selection.notes) text += fmt::format("note      {}\n", note);
   for (const Candidate& candidate : selection.candidates)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -21,8 +22,18 @@ class SharedRegion {
       memory_.reset(memory);
       bytes_ = bytes;
     }
-    if (bytes_ != 0) std::memset(memory_.get(), 0xff, bytes_);
+    poison();
     return memory_.get();
+  }
+
+  void poison() {
+    if (bytes_ != 0) std::memset(memory_.get(), 0xff, bytes_);
+  }
+
+  bool holds(const void* address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address),
+               begin = reinterpret_cast<std::uintptr_t>(data());
+    return at >= begin && at < begin + bytes_;
   }
 
   void* data() const { return memory_.get(); }

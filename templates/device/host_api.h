@@ -5,7 +5,7 @@
 // JitsmithHostThread into the slot that the object exports, so reading threadIdx costs one load.
 #pragma once
 
-#define JITSMITH_HOST_API_VERSION 2
+#define JITSMITH_HOST_API_VERSION 3
 
 // Lanes of a warp, and bytes that a lane gives to an exchange at most.
 #define JITSMITH_HOST_WARP_LANES 32
@@ -15,7 +15,8 @@ struct JitsmithHostThread {
   unsigned thread[3], block[3], block_dim[3], grid_dim[3];
   unsigned lane;  // 0..31 within its warp of 32 consecutive linear thread ids
   unsigned warp;  // linear thread id / 32
-  void* fiber;    // the executor's own
+  unsigned cluster_rank;
+  void* fiber;  // the executor's own
 };
 
 // Where a kernel calls the executor, for messages. Two barriers are the same barrier when their sites are
@@ -42,6 +43,16 @@ struct JitsmithHostApi {
 
   // The dynamic shared region of the launch (its size is in the launch shape). Poisoned at first.
   void* (*dynamic_shared)(JitsmithHostThread*);
+
+  // The two halves of the barrier of the block's cluster.
+  void (*arrive_cluster)(JitsmithHostThread*, JitsmithHostSite);
+  void (*wait_cluster)(JitsmithHostThread*, JitsmithHostSite);
+
+  // Where block `rank` of the cluster has what the calling block has at `mine` in its shared memory.
+  void* (*map_shared)(JitsmithHostThread*, void* mine, unsigned rank, JitsmithHostSite);
+
+  // Noted of the block: one that is launched programmatically must call it.
+  void (*wait_for_dependency)(JitsmithHostThread*);
 
   // Reports the kernel's own mistake, a phrase; does not return.
   void (*fail)(JitsmithHostThread*, const char* what, JitsmithHostSite);
