@@ -1,14 +1,17 @@
 // skinny_gemm beside cuBLAS and the read floor, on one GPU.
 //
-//   bench_skinny_gemm REQUESTS.json [--cublas PATH] [--sweep] [--csv FILE]
+//   bench_skinny_gemm REQUESTS.json [--cublas PATH] [--sweep] [--programmatic] [--csv FILE]
 //
-// For each request: the dispatched plan, cuBLAS's default choice, with --sweep every other candidate as well.
+// For each request: the dispatched plan, cuBLAS's default choice, with --sweep the other candidates
+// as well (those that the cost model puts within 2.2 times the best); with
+// --programmatic, ours by programmatic dependent launch.
 // Each output is compared with the fp64 reference first. Times are medians over alternated rounds of CUDA
 // graphs; W is rotated over more than 2.5 times the L2, and nothing may be compiled while the clock runs.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <memory>
 
 #include <fmt/format.h>
@@ -26,11 +29,12 @@ namespace {
 
 constexpr int k_rounds = 9;
 constexpr std::size_t k_min_launches = 64;
-constexpr double k_rotation = 2.5;  // times the L2
+constexpr double k_rotation = 2.5;      // times the L2
+constexpr double k_sweep_within = 2.2;  // of what the cost model expects of the best
 
 struct Settings {
   std::string requests, cublas, csv;
-  bool sweep = false;
+  bool sweep = false, programmatic = false;
 };
 
 // The operands of one request on the GPU, W as often as rotation needs.
@@ -82,13 +86,16 @@ struct Cell {
 };
 
 Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadRate& rate,
-             const Params& request, bool sweep) {
+             const Params& request, const Settings& settings) {
   Device& device = engine.current_device();
   const Op& op = engine.op("skinny_gemm");
   const Operands operands(device, op, request);
   const SkinnyGemm typed = skinny_gemm_from(request);
   const auto args = [&](std::size_t i) {
-    return SkinnyGemm::Args{.x = operands.x->data(), .w = operands.w_at(i), .y = operands.y->data()};
+    return SkinnyGemm::Args{.x = operands.x->data(),
+                            .w = operands.w_at(i),
+                            .y = operands.y->data(),
+                            .programmatic = settings.programmatic};
   };
 
   // The dispatched plan first, then cuBLAS, then the other candidates.
@@ -96,27 +103,35 @@ Cell measure(Engine& engine, const CudaGraphs& cuda, Cublas& cublas, const ReadR
   const Selection& choice = dispatched.state().selection;
   std::vector<TypedPlan<SkinnyGemm>> plans{dispatched};
   std::vector<std::string> names{choice.variant->name + ":" + to_string(choice.params)};
-  if (sweep)
+  if (settings.sweep)
     for (const Candidate& candidate : choice.candidates)
-      if (candidate.cost_us && candidate.params != choice.params) {
+      if (candidate.cost_us && *candidate.cost_us < k_sweep_within * *choice.candidates.front().cost_us &&
+          candidate.params != choice.params) {
         names.push_back(candidate.variant + ":" + to_string(candidate.params));
         plans.emplace_back(engine.plan(Request{op.name, request}, nullptr, ForcedChoice::parse(names.back())),
                            typed);
       }
 
-  std::map<std::string, Array> checked;  // one order of summation, one set of bits
+  // One order of summation, one set of bits. The fp64 reference takes its time, so each has a thread.
+  std::map<std::string, Array> bits;
+  std::vector<std::future<void>> checks;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     poison(device, operands);
     plans[i].launch(nullptr, args(i));
     const Array y = output_of(device, operands, request);
     const Selection& selection = plans[i].state().selection;
-    const char* sharing_k = selection.variant->name == "simt" ? "threads" : "warps";
-    const auto [place, first] = checked.try_emplace(
-        fmt::format("{} {}", selection.variant->name, selection.params.integer(sharing_k)), y);
-    if (first) need(op.arrays->check(request, operands.inputs, {{"y", y}}), names[i]);
+    std::string order = selection.variant->name;
+    for (const std::string& name : selection.variant->order)
+      order += fmt::format(" {}", selection.params.integer(name));
+    const auto [place, first] = bits.try_emplace(order, y);
+    if (first)
+      checks.push_back(std::async(std::launch::async, [&, name = names[i], y] {
+        need(op.arrays->check(request, operands.inputs, {{"y", y}}), name);
+      }));
     if (place->second.bytes != y.bytes)
       throw std::runtime_error(names[i] + " differs from another tile of the same order");
   }
+  for (std::future<void>& check : checks) check.get();
   poison(device, operands);
   cublas.gemm(nullptr, typed.m, typed.n, typed.k, operands.x->data(), operands.w_at(0), operands.y->data(),
               typed.out == ElementType::f32);
@@ -165,19 +180,31 @@ void print(const std::vector<Cell>& cells, const Settings& settings) {
              std::exp(log_sum / static_cast<double>(cells.size())), cells.size(), slower);
 }
 
-void write_csv(const std::vector<Cell>& cells, const std::string& file) {
-  std::ofstream out(file);
-  out << "m,n,k,choice,us\n";
-  for (const Cell& cell : cells) {
+// As each cell is done, so that a run cut short leaves what it has.
+class Csv {
+ public:
+  explicit Csv(const std::string& file) : out_(file) { out_ << "m,n,k,choice,us\n"; }
+
+  void write(const Cell& cell) {
     const auto row = [&](const std::string& name, double us) {
-      out << fmt::format("{},{},{},\"{}\",{:.4f}\n", cell.request.integer("m"), cell.request.integer("n"),
-                         cell.request.integer("k"), name, us);
+      out_ << fmt::format("{},{},{},\"{}\",{:.4f}\n", cell.request.integer("m"), cell.request.integer("n"),
+                          cell.request.integer("k"), name, us);
     };
     row(cell.winner, cell.dispatched_us);
     row("cublas", cell.cublas_us);
     row("floor", cell.floor_us);
     for (const auto& [name, us] : cell.others) row(name, us);
+    out_.flush();
   }
+
+ private:
+  std::ofstream out_;
+};
+
+Params request_of(const Op& op, const RawRequest& raw, const Settings& settings) {
+  Params request = op.request.complete(raw.typed(op.request, settings.requests), op.name);
+  if (settings.programmatic) request.set("programmatic", true);
+  return request;
 }
 
 int run(const Settings& settings) {
@@ -192,12 +219,13 @@ int run(const Settings& settings) {
 
   std::vector<Cell> cells;
   const Op& op = engine.op("skinny_gemm");
-  for (const RawRequest& raw : RequestFile::read(settings.requests).requests)
-    cells.push_back(measure(engine, cuda, cublas, rate,
-                            op.request.complete(raw.typed(op.request, settings.requests), op.name),
-                            settings.sweep));
+  std::optional<Csv> csv;
+  if (!settings.csv.empty()) csv.emplace(settings.csv);
+  for (const RawRequest& raw : RequestFile::read(settings.requests).requests) {
+    cells.push_back(measure(engine, cuda, cublas, rate, request_of(op, raw, settings), settings));
+    if (csv) csv->write(cells.back());
+  }
   print(cells, settings);
-  if (!settings.csv.empty()) write_csv(cells, settings.csv);
   return 0;
 }
 
@@ -210,6 +238,8 @@ int main(int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--sweep")
       settings.sweep = true;
+    else if (argument == "--programmatic")
+      settings.programmatic = true;
     else if (argument == "--cublas" && i + 1 < argc)
       settings.cublas = argv[++i];
     else if (argument == "--csv" && i + 1 < argc)

@@ -31,6 +31,9 @@ struct Variant {
       summary;  // for `jitsmith show`: how it computes, and its order of reduction where that fixes bits
   KernelTemplate kernel;
 
+  // The parameters that the order of summation depends on: all others leave every bit as it is.
+  std::vector<std::string> order;
+
   // The template parameters to choose from for this request on this device, in stable order. Defaults are
   // filled in.
   std::function<std::vector<Params>(const Params& request, const DeviceFacts&)> candidates;

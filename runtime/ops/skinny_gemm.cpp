@@ -33,6 +33,7 @@ Schema request_schema() {
       .boolean("residual", "whether a residual is added", false)
       .boolean("aligned", "whether X, W, their row strides and K come in multiples of 16 bytes", true)
       .boolean("batch_invariant", "whether a row must have the same bits for every M", false)
+      .boolean("programmatic", "whether launches may be programmatic (dependent launch)", false)
       .choice("x_format", names(k_formats), "format of X", "bf16")
       .choice("w_format", names(k_formats), "format of W", "bf16")
       .rule("aligned=true needs k to be a multiple of 8, but k is {k}; set aligned=false",
@@ -83,6 +84,7 @@ SkinnyGemm skinny_gemm_from(const Params& request) {
           .residual = request.flag("residual"),
           .aligned = request.flag("aligned"),
           .batch_invariant = request.flag("batch_invariant"),
+          .programmatic = request.flag("programmatic"),
           .x_format = SkinnyGemmFormat{index_in(k_formats, request.choice("x_format"))},
           .w_format = SkinnyGemmFormat{index_in(k_formats, request.choice("w_format"))}};
 }

@@ -33,6 +33,7 @@ struct SkinnyGemm {
   bool residual = false;
   bool aligned = true;  // X, W and their row strides are multiples of 16 bytes, and so is 2 K
   bool batch_invariant = false;
+  bool programmatic = false;                           // whether launches may be programmatic
   SkinnyGemmFormat x_format = SkinnyGemmFormat::bf16;  // formats other than bf16 are declined
   SkinnyGemmFormat w_format = SkinnyGemmFormat::bf16;
 
@@ -47,13 +48,21 @@ struct SkinnyGemm {
     const void* bias = nullptr;
     const void* residual = nullptr;
     std::int64_t x_stride = 0, w_stride = 0, y_stride = 0, residual_stride = 0;
+
+    // Programmatic dependent launch: the kernel may begin before the one in front of it in the stream has
+    // ended, and asks for W already then. So nothing in front of it that has not ended may write W; X, bias
+    // and residual are read, and Y is written, after that kernel has ended. The kernel in front must be one
+    // that lets others begin, such as another plan's of jitsmith; behind any other the launch is as a plain
+    // one. Needs a plan made with `programmatic`; before sm_90 and on the host target it is as a plain
+    // launch.
+    bool programmatic = false;
   };
 
   template <class Visitor>
   void visit(Visitor&& visitor) const {
     visitor("m", m), visitor("n", n), visitor("k", k), visitor("out", out), visitor("bias", bias);
     visitor("residual", residual), visitor("aligned", aligned), visitor("batch_invariant", batch_invariant);
-    visitor("x_format", x_format), visitor("w_format", w_format);
+    visitor("programmatic", programmatic), visitor("x_format", x_format), visitor("w_format", w_format);
   }
 
   // Checks `args` against `request`, then launches. Throws InvalidRequest before anything is written.

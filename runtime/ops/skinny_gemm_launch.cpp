@@ -94,6 +94,11 @@ void SkinnyGemm::run(const Plan& plan, Stream stream, const SkinnyGemm& r, const
     throw InvalidRequest(
         "skinny_gemm: residual is given, but the plan was made without; plan with residual=true or pass "
         "null");
+  if (a.programmatic && !r.programmatic)
+    throw InvalidRequest(
+        "skinny_gemm: a programmatic launch is asked for, but the plan was made with programmatic=false; "
+        "plan with "
+        "true or launch without");
   check_apart(y, x);
   check_apart(y, w);
   check_apart(y, bias);
@@ -112,7 +117,9 @@ void SkinnyGemm::run(const Plan& plan, Stream stream, const SkinnyGemm& r, const
                             .n = static_cast<int>(r.n),
                             .k = static_cast<int>(r.k),
                             .bias_type = static_cast<SkinnyGemmBias>(r.bias)};
-  plan.launch(stream, plan.state().selection.shape, args);
+  LaunchShape shape = plan.state().selection.shape;
+  shape.programmatic = a.programmatic;
+  plan.launch(stream, shape, args);
 }
 
 }  // namespace jitsmith

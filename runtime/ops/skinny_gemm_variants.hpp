@@ -23,10 +23,11 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Of a variant whose blocks compute tile_m x tile_n outputs.
-std::int64_t skinny_gemm_blocks(const Params& request, const Params& params);
+// Of tile_m x tile_n outputs, each of which a block computes, or a cluster of blocks.
+std::int64_t skinny_gemm_tiles(const Params& request, const Params& params);
 
-// Why such a variant cannot serve the request, or "": its output type, its loads, its number of blocks.
+// Why such a variant cannot serve the request, or "": its output type, its launch, its loads, its number of
+// blocks.
 std::string skinny_gemm_misfit(const Params& request, const Params& params);
 
 // --- what the cost models share; times in us
@@ -43,8 +44,12 @@ struct Waves {
   double waves;      // how many times that all blocks are
   double last_wave;  // a factor of time: a last wave that is not full costs a part of a full one
 };
+// `usable`: the share of the multiprocessors that blocks find a place on.
 Waves waves_of(double blocks, double threads, double registers_of_thread, const DeviceFacts& device,
-               double cost_of_last_wave);
+               double cost_of_last_wave, double usable = 1);
+
+// The share of the device's registers that all blocks at once would take, at most 1.
+double footprint(double blocks, double threads, double registers_of_thread, const DeviceFacts& device);
 
 // For what overlaps only in part.
 double soft_max(std::initializer_list<double> times);

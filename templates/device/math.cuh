@@ -17,6 +17,14 @@ JITSMITH_DEVICE float select(bool condition, float a, float b) {
   return result;
 }
 
+JITSMITH_DEVICE uint32 select(bool condition, uint32 a, uint32 b) {
+  uint32 result;
+  asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tselp.b32 %0, %1, %2, p;\n\t}"
+      : "=r"(result)
+      : "r"(a), "r"(b), "r"(static_cast<uint32>(condition)));
+  return result;
+}
+
 JITSMITH_DEVICE float fma_rn(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
@@ -40,6 +48,9 @@ JITSMITH_DEVICE float canonical(float value) {
 }  // namespace host
 
 JITSMITH_DEVICE float select(bool condition, float a, float b) {
+  return condition ? a : b;
+}
+JITSMITH_DEVICE uint32 select(bool condition, uint32 a, uint32 b) {
   return condition ? a : b;
 }
 

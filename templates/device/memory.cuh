@@ -29,22 +29,40 @@ JITSMITH_DEVICE const T* computed_once(const T* address) {
   return address;
 }
 
-// Global memory that no thread writes while the kernel runs: the read-only path.
+// Volatile, these loads stay in the order in which they are written, among themselves and around a wait for
+// another kernel: many in flight before the first is used is what a kernel that streams memory lives on.
+
+// Global memory that no thread of this kernel writes, such as activations.
 JITSMITH_DEVICE uint4x load16(const void* address) {
   uint4x v;
-  asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-      : "l"(__cvta_generic_to_global(address)));
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(__cvta_generic_to_global(address)));
   return v;
 }
 
-// The same for data read once, such as weights: leaves the L1 cache to others.
+// Global memory that nothing writes while the kernel runs and that is read once, such as weights: through the
+// read-only path, leaving the L1 cache to others.
 JITSMITH_DEVICE uint4x load16_streaming(const void* address) {
   uint4x v;
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-      : "l"(__cvta_generic_to_global(address)));
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(__cvta_generic_to_global(address)));
   return v;
+}
+
+// The same where a warp loads only a part of each line of 128 bytes at once: memory is read by whole lines.
+JITSMITH_DEVICE uint4x load16_streaming_line(const void* address) {
+  uint4x v;
+  asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(__cvta_generic_to_global(address)));
+  return v;
+}
+
+// Asks for the line of 128 bytes at `address`, in global memory, to be brought into the L2 cache.
+JITSMITH_DEVICE void prefetch_line(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
 }
 
 // Shared memory.
@@ -79,6 +97,10 @@ JITSMITH_DEVICE uint4x load16(const void* address, host::Site site = host::here(
 JITSMITH_DEVICE uint4x load16_streaming(const void* address, host::Site site = host::here()) {
   return host::load16_checked(address, site);
 }
+JITSMITH_DEVICE uint4x load16_streaming_line(const void* address, host::Site site = host::here()) {
+  return host::load16_checked(address, site);
+}
+JITSMITH_DEVICE void prefetch_line(const void*) {}
 JITSMITH_DEVICE uint4x load16_shared(const void* address, host::Site site = host::here()) {
   return host::load16_checked(address, site);
 }

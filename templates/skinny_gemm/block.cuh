@@ -12,11 +12,12 @@ struct FirstOutput {
   int m, n;
 };
 
-// Of the block's tile. The row tiles of one column tile are adjacent, so that W is read from memory once.
-template <int TileM, int TileN>
+// Of the tile that a block computes, or a cluster of blocks. The row tiles of one column tile are adjacent,
+// so that W is read from memory once.
+template <int TileM, int TileN, int Cluster = 1>
 JITSMITH_DEVICE FirstOutput first_output(const SkinnyGemmArgs& args) {
   const int m_tiles = ceil_div(args.m, TileM);
-  const int tile = static_cast<int>(block_index_x());
+  const int tile = static_cast<int>(block_index_x()) / Cluster;
   const int n_tile = m_tiles == 1 ? tile : tile / m_tiles;
   return {(tile - n_tile * m_tiles) * TileM, n_tile * TileN};
 }

@@ -9,12 +9,13 @@
 //   3. Within a warp: a butterfly over lane distances 16, 8, 4, 2, 1.
 //   4. Across warps: from warp 0 upwards.
 //   5. Then + bias, then + residual, in fp32, then the rounding to Out.
-// Only Threads enters this order. TileM, TileN, Unroll and Vector do not change a bit.
+// Only Threads enters this order. TileM, TileN, Unroll, Vector and Programmatic do not change a bit.
 //
 // Launch: grid x = ceil(M / TileM) * ceil(N / TileN), the row tiles of one column tile adjacent so that W is
 // read from memory once; block x = Threads. Vector: K % 8 == 0, X and W and their row strides are multiples
-// of 16 bytes.
+// of 16 bytes. Programmatic: may be launched so.
 #include "device/bf16.cuh"
+#include "device/dependent_launch.cuh"
 #include "device/launch.cuh"
 #include "device/math.cuh"
 #include "device/memory.cuh"
@@ -56,12 +57,14 @@ JITSMITH_DEVICE float add_products(const Chunk& x, const Chunk& w, float sum) {
 }
 
 // Adds the products of this thread's chunks to `sums`, in order: 16 bytes a load, the loads of Unroll chunks
-// issued before the first is used.
-template <int Threads, int TileM, int TileN, int Unroll>
+// issued before the first is used. Programmatic: the first chunks of W are asked for before the kernel in
+// front has ended, everything of X after.
+template <int Threads, int TileM, int TileN, int Unroll, bool Programmatic>
 JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM],
                                          const bf16* const (&w_rows)[TileN], uint32 thread, uint32 k,
                                          float (&sums)[TileM * TileN]) {
   const uint32 chunks = k / k_chunk;
+  bool waits = Programmatic;
 #pragma unroll 1
   for (uint32 base = thread; base < chunks; base += Threads * Unroll) {
     uint4x w[Unroll][TileN];
@@ -73,8 +76,19 @@ JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM],
       const uint32 first = min(base + static_cast<uint32>(u * Threads), chunks - 1) * k_chunk;
 #pragma unroll
       for (int j = 0; j < TileN; ++j) w[u][j] = load16_streaming(w_rows[j] + first);
+      if constexpr (!Programmatic) {
 #pragma unroll
-      for (int i = 0; i < TileM; ++i) x[u][i] = load16(x_rows[i] + first);
+        for (int i = 0; i < TileM; ++i) x[u][i] = load16(x_rows[i] + first);
+      }
+    }
+    if constexpr (Programmatic) {
+      if (waits) wait_for_dependency();
+      waits = false;
+#pragma unroll
+      for (int u = 0; u < Unroll; ++u)
+#pragma unroll
+        for (int i = 0; i < TileM; ++i)
+          x[u][i] = load16(x_rows[i] + min(base + static_cast<uint32>(u * Threads), chunks - 1) * k_chunk);
     }
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) {
@@ -93,6 +107,7 @@ JITSMITH_DEVICE void add_products_vector(const bf16* const (&x_rows)[TileM],
       }
     }
   }
+  if (waits) wait_for_dependency();
 }
 
 // The same products in the same order, an element a load: any K, any alignment.
@@ -149,7 +164,7 @@ JITSMITH_DEVICE float sum_over_warp(const float (&values)[Count], uint32 lane) {
   }
 }
 
-template <int Threads, int TileM, int TileN, int Unroll, bool Vector, class Out>
+template <int Threads, int TileM, int TileN, int Unroll, bool Vector, bool Programmatic, class Out>
 JITSMITH_KERNEL void JITSMITH_LAUNCH_BOUNDS(Threads) skinny_gemm_simt(SkinnyGemmArgs args) {
   constexpr int k_warps = Threads / 32;
   constexpr int k_outputs = TileM * TileN;
@@ -166,10 +181,22 @@ JITSMITH_KERNEL void JITSMITH_LAUNCH_BOUNDS(Threads) skinny_gemm_simt(SkinnyGemm
   find_rows(static_cast<const bf16*>(args.x), args.x_stride, m_first, args.m, x_rows);
   find_rows(static_cast<const bf16*>(args.w), args.w_stride, n_first, args.n, w_rows);
 
+  if constexpr (Programmatic) {
+    launch_dependents();
+    // Into the L2 cache, beyond what the first loads ask for.
+    constexpr uint32 k_line = 64;
+#pragma unroll 1
+    for (uint32 e = (Vector ? Threads * Unroll * k_chunk : 0) + thread * k_line;
+         e < static_cast<uint32>(args.k); e += Threads * k_line)
+#pragma unroll
+      for (int j = 0; j < TileN; ++j) prefetch_line(w_rows[j] + e);
+    if constexpr (!Vector) wait_for_dependency();
+  }
+
   float sums[k_outputs] = {};
   if constexpr (Vector)
-    add_products_vector<Threads, TileM, TileN, Unroll>(x_rows, w_rows, thread, static_cast<uint32>(args.k),
-                                                       sums);
+    add_products_vector<Threads, TileM, TileN, Unroll, Programmatic>(x_rows, w_rows, thread,
+                                                                     static_cast<uint32>(args.k), sums);
   else
     add_products_scalar<Threads, TileM, TileN>(x_rows, w_rows, thread, static_cast<uint32>(args.k), sums);
 

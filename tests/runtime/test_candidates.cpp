@@ -37,19 +37,22 @@ std::vector<Params> requests_of(const Op& op) {
   if (op.name != "skinny_gemm") return {op.request.complete(op.arrays->demo, op.name)};
   std::vector<Params> all;
   for (const std::int64_t m : {1, 2, 4, 8, 16, 32})
-    for (const ElementType out : {ElementType::bf16, ElementType::f32})
-      for (const bool aligned : {true, false})
-        all.push_back(op.request.complete(Params{{"m", m},
-                                                 {"n", std::int64_t{64}},
-                                                 {"k", std::int64_t{2048}},
-                                                 {"out", out},
-                                                 {"aligned", aligned}},
-                                          op.name));
+    for (const std::int64_t n : {64, 4096})
+      for (const ElementType out : {ElementType::bf16, ElementType::f32})
+        for (const bool aligned : {true, false})
+          for (const bool programmatic : {false, true})
+            all.push_back(op.request.complete(Params{{"m", m},
+                                                     {"n", n},
+                                                     {"k", std::int64_t{2048}},
+                                                     {"out", out},
+                                                     {"aligned", aligned},
+                                                     {"programmatic", programmatic}},
+                                              op.name));
   return all;
 }
 
-// All candidates and generic variants, each once, in stable order.
-std::vector<Choice> all_choices(const Engine& engine) {
+// All candidates and generic variants of an architecture, each once, in stable order.
+std::vector<Choice> all_choices(const Engine& engine, const std::string& arch) {
   std::vector<Choice> choices;
   std::set<std::string> seen;
   const auto add = [&](const Op& op, const Variant& variant, const Params& params) {
@@ -60,7 +63,7 @@ std::vector<Choice> all_choices(const Engine& engine) {
     for (const Params& request : requests_of(*op)) {
       for (const Variant& variant : op->variants)
         if (variant.candidates)
-          for (const Params& params : variant.candidates(request, device_profile("h200")))
+          for (const Params& params : variant.candidates(request, device_profile_for_arch(arch)))
             add(*op, variant, params);
       add(*op, *op->variant(op->generic_variant), op->generic_params(request));
     }
@@ -166,7 +169,7 @@ TEST_SUITE_BEGIN("candidates");
 TEST_CASE("Candidates that show every pair of parameter values compile for sm_90a [serial]") {
   if (!have_nvrtc()) return;
   Engine engine(cuda_options(""));
-  const std::vector<Choice> all = all_choices(engine);
+  const std::vector<Choice> all = all_choices(engine, "sm_90a");
   warm_up(engine, all);
   check_choices(engine, "sm_90a", covering_pairs(all));
 }
@@ -174,10 +177,10 @@ TEST_CASE("Candidates that show every pair of parameter values compile for sm_90
 TEST_CASE("A sample of the candidates compiles for every architecture [serial]") {
   if (!have_nvrtc()) return;
   Engine engine(cuda_options(""));
-  const std::vector<Choice> all = all_choices(engine);
-  warm_up(engine, all);
+  warm_up(engine, all_choices(engine, "sm_80"));
   std::size_t first = 0;
   for (const std::string& arch : known_archs(engine)) {
+    const std::vector<Choice> all = all_choices(engine, arch);
     std::vector<Choice> sample;
     for (std::size_t i = first++; i < all.size(); i += all.size() / 4) sample.push_back(all[i]);
     check_choices(engine, arch, sample);
@@ -191,9 +194,8 @@ TEST_SUITE_BEGIN("candidates [exhaustive]");
 TEST_CASE("Every candidate compiles for every architecture") {
   if (!have_nvrtc()) return;
   Engine engine(cuda_options(""));
-  const std::vector<Choice> all = all_choices(engine);
-  warm_up(engine, all);
-  for (const std::string& arch : known_archs(engine)) check_choices(engine, arch, all);
+  warm_up(engine, all_choices(engine, "sm_80"));
+  for (const std::string& arch : known_archs(engine)) check_choices(engine, arch, all_choices(engine, arch));
 }
 
 TEST_SUITE_END();

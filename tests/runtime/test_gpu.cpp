@@ -141,25 +141,28 @@ TEST_CASE("On the tensor cores a row has the same bits whatever M it comes with,
   const TempDir cache;
   const auto engine = gpu_engine(cache.path().string());
   if (!engine) return;
-  const auto rows = [&](std::int64_t m, std::int64_t tile_m, std::int64_t tile_n) {
+  const auto rows = [&](std::int64_t m, std::int64_t cluster, std::int64_t tile_m, std::int64_t tile_n) {
     const SkinnyGemm request{.m = m, .n = 129, .k = 7168, .out = ElementType::f32};
     GemmData data = gemm_data({.m = 32, .n = 129, .k = 7168}, GemmValues::random, 4);
     data.x.shape[0] = m;
     data.x.bytes.resize(static_cast<std::size_t>(m * 7168 * 2));
     const std::string forced =
-        fmt::format("mma:warps=8,tile_m={},tile_n={},vector=true,out=f32", tile_m, tile_n);
+        fmt::format("mma:warps=8,cluster={},tile_m={},tile_n={},vector=true", cluster, tile_m, tile_n);
     const TypedPlan<SkinnyGemm> plan(
         engine->plan({"skinny_gemm", params_of(request)}, nullptr, ForcedChoice::parse(forced)), request);
     return run_gemm(engine->current_device(), plan, data).y.bytes;
   };
-  const std::vector<std::byte> whole = rows(32, 8, 16);
-  for (std::int64_t m = 1; m <= 32; ++m)
-    for (const std::int64_t tile_m : {8, 16, 32}) {
-      CAPTURE(m);
-      CAPTURE(tile_m);
-      const std::vector<std::byte> part = rows(m, tile_m, tile_m == 8 ? 32 : 16);
-      CHECK(std::memcmp(part.data(), whole.data(), part.size()) == 0);
-    }
+  for (const std::int64_t cluster : {1, 2, 4, 8}) {
+    const std::vector<std::byte> whole = rows(32, cluster, 8, 16);
+    for (std::int64_t m = 1; m <= 32; ++m)
+      for (const std::int64_t tile_m : {8, 16, 32}) {
+        CAPTURE(cluster);
+        CAPTURE(m);
+        CAPTURE(tile_m);
+        const std::vector<std::byte> part = rows(m, cluster, tile_m, tile_m == 8 ? 32 : 16);
+        CHECK(std::memcmp(part.data(), whole.data(), part.size()) == 0);
+      }
+  }
 }
 
 TEST_CASE("NaN, infinities, subnormals and signed zeros have the model's bits on the GPU") {

@@ -57,8 +57,8 @@ TEST_CASE("The generic form of a request says the same") {
                                              .bias = SkinnyGemmBiasType::bf16,
                                              .w_format = SkinnyGemmFormat::mxfp8});
   CHECK(to_string(params) ==
-        "m=1,n=2,k=8,out=f32,bias=bf16,residual=false,aligned=true,batch_invariant=false,x_format=bf16,w_"
-        "format=mxfp8");
+        "m=1,n=2,k=8,out=f32,bias=bf16,residual=false,aligned=true,batch_invariant=false,programmatic=false,"
+        "x_format=bf16,w_format=mxfp8");
   const SkinnyGemm back = skinny_gemm_from(params);
   CHECK(params_of(back) == params);
 }

@@ -21,20 +21,20 @@ using namespace test;
 // takes seconds to compile for the host.
 struct Instantiation {
   std::int64_t threads, tile_m, tile_n, unroll;
-  bool vector;
+  bool vector, programmatic;
   ElementType out;
 
   std::string forced() const {
-    return fmt::format("simt:threads={},tile_m={},tile_n={},unroll={},vector={},out={}", threads, tile_m,
-                       tile_n, unroll, vector, name_of(out));
+    return fmt::format("simt:threads={},tile_m={},tile_n={},unroll={},vector={},programmatic={},out={}",
+                       threads, tile_m, tile_n, unroll, vector, programmatic, name_of(out));
   }
 };
 
 constexpr Instantiation k_instantiations[] = {
-    {32, 1, 1, 1, true, ElementType::bf16},   {64, 2, 4, 2, true, ElementType::f32},
-    {160, 8, 4, 1, true, ElementType::bf16},  {256, 4, 8, 1, true, ElementType::f32},
-    {128, 1, 2, 4, true, ElementType::f32},   {128, 8, 4, 1, false, ElementType::bf16},
-    {1024, 2, 1, 1, false, ElementType::f32}, {64, 1, 1, 8, true, ElementType::bf16},
+    {32, 1, 1, 1, true, false, ElementType::bf16},  {64, 2, 4, 2, true, true, ElementType::f32},
+    {160, 8, 4, 1, true, true, ElementType::bf16},  {256, 4, 8, 1, true, false, ElementType::f32},
+    {128, 1, 2, 4, true, false, ElementType::f32},  {128, 8, 4, 1, false, false, ElementType::bf16},
+    {1024, 2, 1, 1, false, true, ElementType::f32}, {64, 1, 1, 8, true, false, ElementType::bf16},
 };
 
 struct Case {
@@ -48,11 +48,13 @@ Case case_of(const Instantiation& with, const std::vector<std::size_t>& level) {
   const std::int64_t ms[] = {0, 1, 2, 3, 4, 5, 8, 31, 32};
   const std::int64_t ns[] = {0, 1, with.tile_n - 1, with.tile_n, with.tile_n + 1, 129};
   const std::int64_t ks[] = {0, 1, 7, 8, 9, step - 1, step, step + 1, 1024 + 8};
-  return {
-      with,
-      gemm_case(
-          {.m = ms[level[0]], .n = ns[level[1]], .k = ks[level[2]], .out = with.out, .aligned = with.vector},
-          level)};
+  return {with, gemm_case({.m = ms[level[0]],
+                           .n = ns[level[1]],
+                           .k = ks[level[2]],
+                           .out = with.out,
+                           .aligned = with.vector,
+                           .programmatic = with.programmatic},
+                          level)};
 }
 
 void check_case(Engine& engine, const Case& c, std::uint64_t seed) {
@@ -97,7 +99,8 @@ TEST_CASE("Sums over every warp and several rounds of chunks have the model's bi
                       .n = with.tile_n + 3,
                       .k = 2 * with.threads * 8 * with.unroll + (with.vector ? 8 : 5),
                       .out = with.out,
-                      .aligned = with.vector};
+                      .aligned = with.vector,
+                      .programmatic = with.programmatic};
     check_case(engine, c, 1);
   }
 }
@@ -123,7 +126,7 @@ TEST_CASE("Another order of blocks and threads changes no bit") {
     options.host_seed = seed;
     options.forced["skinny_gemm"] = k_instantiations[1].forced();
     Engine engine(options);
-    const SkinnyGemm request{.m = 5, .n = 9, .k = 1032, .out = ElementType::f32};
+    const SkinnyGemm request{.m = 5, .n = 9, .k = 1032, .out = ElementType::f32, .programmatic = true};
     const GemmResult result =
         run_gemm(engine.current_device(), engine.plan(request), gemm_data(request, GemmValues::random, 1));
     if (seed == 0) first = result.y.bytes;
@@ -168,7 +171,8 @@ TEST_CASE("Every candidate gives the model's bits on every pair of levels") {
             params_of(SkinnyGemm{.m = m, .n = 64, .k = 64, .out = out, .aligned = aligned}), "skinny_gemm");
         for (const Params& p : op.variant("simt")->candidates(request, device_profile("host"))) {
           const Instantiation with{p.integer("threads"), p.integer("tile_m"), p.integer("tile_n"),
-                                   p.integer("unroll"),  p.flag("vector"),    p.type("out")};
+                                   p.integer("unroll"),  p.flag("vector"),    p.flag("programmatic"),
+                                   p.type("out")};
           check_pairs(engine, {&with, 1});
         }
       }

@@ -20,11 +20,13 @@ using test::contains;
 using test::message_of;
 
 struct CountingKernel : LoadedKernel {
-  void launch(Stream, const LaunchShape&, void* const* args) const override {
+  void launch(Stream, const LaunchShape& shape, void* const* args) const override {
     ++launches;
+    programmatic = shape.programmatic;
     std::memcpy(&last, args[0], sizeof(last));
   }
   mutable int launches = 0;
+  mutable bool programmatic = false;
   mutable SkinnyGemmArgs last{};
 };
 
@@ -87,6 +89,21 @@ TEST_CASE("Right arguments are launched") {
   CHECK(bench.kernel->launches == 1);
   CHECK(bench.kernel->last.x_stride == 16);
   CHECK(bench.kernel->last.y_stride == 4);
+}
+
+TEST_CASE("A launch is programmatic when it asks for it and its plan was made for it") {
+  for (const bool programmatic : {true, false}) {
+    SkinnyGemm request = k_request;
+    request.programmatic = true;
+    Bench bench(request);
+    bench.args.programmatic = programmatic;
+    bench.launch();
+    CHECK(bench.kernel->programmatic == programmatic);
+  }
+  CHECK(refusal_with([](Args& a) { a.programmatic = true; }) ==
+        "skinny_gemm: a programmatic launch is asked for, but the plan was made with programmatic=false; "
+        "plan with "
+        "true or launch without");
 }
 
 TEST_CASE("A null operand is named") {

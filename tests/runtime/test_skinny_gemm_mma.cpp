@@ -18,21 +18,21 @@ namespace {
 using namespace test;
 
 struct Instantiation {
-  std::int64_t warps, tile_m, tile_n;
-  bool vector;
+  std::int64_t warps, cluster, tile_m, tile_n;
+  bool vector, programmatic;
   ElementType out;
 
   std::string forced() const {
-    return fmt::format("mma:warps={},tile_m={},tile_n={},vector={},out={}", warps, tile_m, tile_n, vector,
-                       name_of(out));
+    return fmt::format("mma:warps={},cluster={},tile_m={},tile_n={},vector={},programmatic={},out={}", warps,
+                       cluster, tile_m, tile_n, vector, programmatic, name_of(out));
   }
 };
 
 // Few, for each takes seconds to compile for the host.
-constexpr Instantiation k_instantiations[] = {{1, 8, 16, true, ElementType::f32},
-                                              {2, 16, 32, true, ElementType::bf16},
-                                              {4, 32, 16, true, ElementType::f32},
-                                              {2, 8, 16, false, ElementType::bf16}};
+constexpr Instantiation k_instantiations[] = {
+    {1, 1, 8, 16, true, true, ElementType::f32},   {2, 1, 16, 32, true, false, ElementType::bf16},
+    {2, 2, 32, 16, true, false, ElementType::f32}, {1, 4, 8, 16, true, true, ElementType::bf16},
+    {1, 8, 8, 32, true, false, ElementType::f32},  {2, 2, 8, 16, false, true, ElementType::bf16}};
 
 struct Case {
   Instantiation with;
@@ -40,15 +40,17 @@ struct Case {
 };
 
 Case case_of(const Instantiation& with, const std::vector<std::size_t>& level) {
-  const std::int64_t span = 128 * with.warps;  // of k that a block takes at once
+  const std::int64_t span = 128 * with.warps * with.cluster;  // of k that a cluster takes at once
   const std::int64_t ms[] = {0, 1, 7, 8, 9, 17, 32};
   const std::int64_t ns[] = {0, 1, 15, 16, 17, 33};
   const std::int64_t ks[] = {0, 1, 7, 8, 127, 128, 136, span, span + 129};
-  return {
-      with,
-      gemm_case(
-          {.m = ms[level[0]], .n = ns[level[1]], .k = ks[level[2]], .out = with.out, .aligned = with.vector},
-          level)};
+  return {with, gemm_case({.m = ms[level[0]],
+                           .n = ns[level[1]],
+                           .k = ks[level[2]],
+                           .out = with.out,
+                           .aligned = with.vector,
+                           .programmatic = with.programmatic},
+                          level)};
 }
 
 TypedPlan<SkinnyGemm> plan_of(Engine& engine, const Case& c) {
@@ -85,7 +87,7 @@ TEST_CASE(
 TEST_CASE("A row has the same bits whatever M it comes with, and with any tile") {
   Engine engine(host_options(kernel_cache()));
   const auto rows = [&](std::int64_t m, std::int64_t tile_m) {
-    Case c{.with = {2, tile_m, 16, true, ElementType::f32}};
+    Case c{.with = {2, 2, tile_m, 16, true, false, ElementType::f32}};
     c.gemm.request = {.m = m, .n = 20, .k = 1000, .out = ElementType::f32};
     const GemmData all = gemm_data({.m = 32, .n = 20, .k = 1000}, GemmValues::random, 5);
     GemmData data = gemm_data(c.gemm.request, GemmValues::random, 5);
@@ -108,8 +110,8 @@ TEST_CASE("Another order of blocks and threads changes no bit of the tensor-core
     Options options = host_options(kernel_cache());
     options.host_seed = seed;
     Engine engine(options);
-    Case c{.with = k_instantiations[1]};
-    c.gemm.request = {.m = 5, .n = 40, .k = 1032};
+    Case c{.with = k_instantiations[3]};
+    c.gemm.request = {.m = 5, .n = 40, .k = 1032, .programmatic = true};
     const GemmData data = gemm_data(c.gemm.request, GemmValues::random, 1);
     const GemmResult result = run_gemm(engine.current_device(), plan_of(engine, c), data);
     if (seed == 0) first = result.y.bytes;

@@ -116,7 +116,8 @@ TEST_CASE("The grid covers every tile once, and never wraps") {
       const Selection selection = selection_of(request);
       const std::int64_t tile_m = selection.params.integer("tile_m"),
                          tile_n = selection.params.integer("tile_n");
-      const std::int64_t blocks = (m + tile_m - 1) / tile_m * ((n + tile_n - 1) / tile_n);
+      const std::int64_t blocks =
+          (m + tile_m - 1) / tile_m * ((n + tile_n - 1) / tile_n) * selection.shape.cluster;
       CHECK(blocks <= 2147483647);
       CHECK(std::int64_t{selection.shape.grid[0]} == blocks);
       CHECK(
@@ -151,12 +152,49 @@ TEST_CASE("The tensor cores get the many rows, and no candidate is one of theirs
   CHECK(selection_of({.m = 32, .n = 2112, .k = 7168}).variant->name == "mma");
   const Selection host = select(op(), complete({.m = 32, .n = 2112, .k = 7168}), device_profile("host"), {});
   for (const Candidate& candidate : host.candidates) CHECK(candidate.variant == "simt");
+  CHECK(contains(
+      message_of<InvalidRequest>([] {
+        selection_of({.m = 8, .n = 64, .k = 64},
+                     {.forced = ForcedChoice::parse("mma:warps=16,tile_m=32,tile_n=32,vector=true")});
+      }),
+      "(warps + 1) x tile_m x (tile_n + 4) = (16 + 1) x 32 x (32 + 4) is more than the 12288 sums"));
+}
+
+TEST_CASE("Few columns get clusters, and none where the architecture has none") {
+  const SkinnyGemm narrow{.m = 16, .n = 384, .k = 5120};
+  const Selection selection = selection_of(narrow);
+  CHECK(selection.variant->name == "mma");
+  CHECK(selection.shape.cluster > 1);
+  CHECK(selection.shape.grid[0] == 384 / 16 * selection.shape.cluster);
+  const ForcedChoice clusters = ForcedChoice::parse("mma:warps=4,cluster=2,vector=true");
+  for (const char* device : {"h100", "b200", "rtx5090"})
+    CHECK(select(op(), complete(narrow), device_profile(device), {.forced = clusters}).shape.cluster == 2);
+  for (const char* device : {"a100", "l40s"}) {
+    for (const Candidate& candidate : select(op(), complete(narrow), device_profile(device), {}).candidates)
+      CHECK((candidate.variant == "simt" || candidate.params.integer("cluster") == 1));
+    CHECK(contains(message_of<InvalidRequest>(
+                       [&] { select(op(), complete(narrow), device_profile(device), {.forced = clusters}); }),
+                   "its clusters of 2 blocks need sm_90 or later, and the device is sm_8"));
+  }
+}
+
+TEST_CASE("A request for programmatic launches gets kernels for them, every other request none") {
+  for (const bool programmatic : {true, false})
+    for (const std::int64_t m : {1, 8, 32}) {
+      const SkinnyGemm request{.m = m, .n = 1024, .k = 5120, .programmatic = programmatic};
+      const Selection selection = selection_of(request);
+      CHECK(selection.params.flag("programmatic") == programmatic);
+      CHECK(selection_of(request, {.forced = ForcedChoice::parse("generic")}).params.flag("programmatic") ==
+            programmatic);
+      CHECK_FALSE(selection.shape.programmatic);  // that is for each launch to say
+      for (const Candidate& candidate : selection.candidates)
+        CHECK(candidate.params.flag("programmatic") == programmatic);
+    }
   CHECK(contains(message_of<InvalidRequest>([] {
-                   selection_of(
-                       {.m = 8, .n = 64, .k = 64},
-                       {.forced = ForcedChoice::parse("mma:warps=16,tile_m=32,tile_n=32,vector=true")});
+                   selection_of({.m = 1, .n = 64, .k = 64},
+                                {.forced = ForcedChoice::parse("simt:programmatic=true")});
                  }),
-                 "warps x tile_m x (tile_n + 4) = 16 x 32 x (32 + 4) is more than the 12288 sums"));
+                 "it is for programmatic launches and the request is not"));
 }
 
 TEST_SUITE_END();

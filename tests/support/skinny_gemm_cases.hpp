@@ -176,6 +176,7 @@ class GemmMemory {
              .x_stride = x_.stride(),
              .w_stride = w_.stride(),
              .y_stride = y_.stride()};
+    args_.programmatic = r.programmatic;
     if (bias_) args_.bias = bias_->data();
     if (data.residual) args_.residual = layout.in_place ? y_.data() : residual_->data();
     if (data.residual) args_.residual_stride = layout.in_place ? y_.stride() : residual_->stride();
@@ -208,7 +209,8 @@ inline GemmResult run_gemm(Device& device, const TypedPlan<SkinnyGemm>& plan, co
 inline std::string to_string(const SkinnyGemm& r) {
   return "m=" + std::to_string(r.m) + " n=" + std::to_string(r.n) + " k=" + std::to_string(r.k) +
          " out=" + std::string(name_of(r.out)) + " bias=" + std::string(choice_name(r.bias)) +
-         (r.residual ? " residual" : "") + (r.aligned ? " aligned" : "");
+         (r.residual ? " residual" : "") + (r.aligned ? " aligned" : "") +
+         (r.programmatic ? " programmatic" : "");
 }
 
 }  // namespace jitsmith::test
