@@ -55,7 +55,7 @@ std::vector<Params> mma_candidates(const Params& request, const DeviceFacts& dev
     for (const std::int64_t tile_n : {16, 32}) {
       const std::int64_t blocks = ceil_div(n, tile_n) * cluster;
       // Clusters are for few tiles, wide tiles for many.
-      if (cluster > 1 && (!has_clusters(device) || 10 * blocks > 23 * device.multiprocessors)) continue;
+      if (cluster > 1 && 10 * blocks > 23 * device.multiprocessors) continue;
       if (tile_n > 16 && blocks * tile_m < 8 * device.multiprocessors) continue;
       std::int64_t last = 0;
       for (std::int64_t turns = 1; turns <= spans; ++turns) {

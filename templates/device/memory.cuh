@@ -52,6 +52,7 @@ JITSMITH_DEVICE uint4x load16_streaming(const void* address) {
 }
 
 // The same where a warp loads only a part of each line of 128 bytes at once: memory is read by whole lines.
+// Not through the read-only path, whose loads the compiler moves across a warp barrier.
 JITSMITH_DEVICE uint4x load16_streaming_line(const void* address) {
   uint4x v;
   asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -61,10 +61,8 @@ std::vector<Choice> all_choices(const Engine& engine, const std::string& arch) {
   };
   for (const Op* op : engine.ops())
     for (const Params& request : requests_of(*op)) {
-      for (const Variant& variant : op->variants)
-        if (variant.candidates)
-          for (const Params& params : variant.candidates(request, device_profile_for_arch(arch)))
-            add(*op, variant, params);
+      for (const Candidate& candidate : select(*op, request, device_profile_for_arch(arch), {}).candidates)
+        if (candidate.cost_us) add(*op, *op->variant(candidate.variant), candidate.params);  // it fits
       add(*op, *op->variant(op->generic_variant), op->generic_params(request));
     }
   return choices;

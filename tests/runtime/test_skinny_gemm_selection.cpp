@@ -170,8 +170,10 @@ TEST_CASE("Few columns get clusters, and none where the architecture has none") 
   for (const char* device : {"h100", "b200", "rtx5090"})
     CHECK(select(op(), complete(narrow), device_profile(device), {.forced = clusters}).shape.cluster == 2);
   for (const char* device : {"a100", "l40s"}) {
-    for (const Candidate& candidate : select(op(), complete(narrow), device_profile(device), {}).candidates)
-      CHECK((candidate.variant == "simt" || candidate.params.integer("cluster") == 1));
+    const Selection old = select(op(), complete(narrow), device_profile(device), {});
+    CHECK(old.shape.cluster == 1);
+    CHECK(contains(explain(op(), complete(narrow), device_profile(device), old),
+                   "its clusters of 4 blocks need sm_90 or later, and the device is sm_8"));
     CHECK(contains(message_of<InvalidRequest>(
                        [&] { select(op(), complete(narrow), device_profile(device), {.forced = clusters}); }),
                    "its clusters of 2 blocks need sm_90 or later, and the device is sm_8"));
